@@ -1,0 +1,91 @@
+"""Cut a range of rows into blocks; map a pure function over them and add up what it returns.
+
+Where the cuts fall, and the order in which the results are added, depend on the number of rows and
+the block size alone.  Threads only decide who computes what, and BLAS is held to one thread inside
+a block, so any number of threads gives the same sums to the last digit.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+RUNS = 32
+"""Blocks are grouped into at most this many runs, each summed by one thread from left to right.
+
+It bounds how many partial sums wait at once, and is independent of the number of threads.
+"""
+
+
+class Addable(Protocol):
+    """Anything with +."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+S = TypeVar("S", bound=Addable)
+R = TypeVar("R")
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads to use.
+
+    None takes every core this process may run on, or OMP_NUM_THREADS where that is set (as joblib
+    sets it for its workers), which is how scikit-learn's own threaded code behaves.  Negative
+    numbers count back from the cores, as in scikit-learn: -1 is all of them.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = cores or 1
+    if n_jobs is None:
+        stated = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+        return min(cores, int(stated)) if stated.isdigit() and int(stated) > 0 else cores
+    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else n_jobs
+
+
+def cut(n: int, size: int) -> list[slice]:
+    """Slices of at most `size` that cover range(n) in order."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def map_runs(
+    work: Callable[[Sequence[slice]], R], blocks: Sequence[slice], n_jobs: int | None
+) -> list[R]:
+    """Results of `work` on each run of consecutive blocks, in order."""
+    edges = np.linspace(0, len(blocks), min(RUNS, len(blocks)) + 1).astype(int)
+    runs = [blocks[a:b] for a, b in pairwise(edges)]
+    threads = min(thread_count(n_jobs), len(runs))
+    with _controller().limit(limits=1, user_api="blas"):
+        if threads <= 1:
+            return [work(run) for run in runs]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(work, runs))
+
+
+def sum_blocks(function: Callable[[slice], S], blocks: Sequence[slice], n_jobs: int | None) -> S:
+    """Sum of `function` over blocks, the same to the last digit for any number of threads."""
+
+    def run_sum(run: Sequence[slice]) -> S:
+        total = function(run[0])
+        for block in run[1:]:
+            total = total + function(block)
+        return total
+
+    first, *rest = map_runs(run_sum, blocks, n_jobs)
+    for part in rest:
+        first = first + part
+    return first
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Look up the loaded BLAS once: that look costs more than a small fit."""
+    return ThreadpoolController()

@@ -1,0 +1,1 @@
+"""The method itself: arrays in, arrays out; no estimator, no printing, no file."""

@@ -1,0 +1,94 @@
+"""Anchors, their neighbours and who agrees: what a block of the bound is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bnca.core.bound import Statistics, bound_curvature, expand
+from bnca.core.features import eigen_features
+
+if TYPE_CHECKING:
+    from bnca.core.arrays import Doubles, Floats, Integers
+    from bnca.core.bound import Curvature
+
+
+class Block(NamedTuple):
+    """Features (b, K, p), agreements y_it (b, K) and weights (b,) of a few anchors."""
+
+    features: Floats
+    agree: Doubles
+    weights: Doubles
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """Rows that ask "which of my neighbours are like me?", ready to be cut into blocks.
+
+    Features are made from the rows a block at a time and never kept.
+
+    Attributes
+    ----------
+    scores : (n, r)
+        Coordinates of all rows along the basis, in the precision features are to have.
+    codes : (n,)
+        Class of each row.
+    rows : (a,)
+        Which rows are anchors.
+    neighbors : (a, K) or None
+        Neighbour lists of the anchors; None stands for all other rows, and is never written out.
+    weights : (a,)
+        How often each anchor counts.
+    """
+
+    scores: Floats
+    codes: Integers
+    rows: Integers
+    neighbors: Integers | None
+    weights: Doubles
+
+    @classmethod
+    def informative(
+        cls, scores: Floats, codes: Integers, neighbors: Integers | None, weights: Doubles
+    ) -> Anchors:
+        """Anchors that contribute: of positive weight, with a neighbour of their own class."""
+        if neighbors is None:
+            has_friend = np.bincount(codes)[codes] > 1
+        else:
+            has_friend = (codes[neighbors] == codes[:, None]).any(axis=1)
+        rows = np.flatnonzero(has_friend & (weights > 0))
+        kept = None if neighbors is None else neighbors[rows]
+        return cls(scores, codes, rows, kept, weights[rows])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def every(self, step: int) -> Anchors:
+        """Return each step-th anchor, standing for all."""
+        lists = None if self.neighbors is None else self.neighbors[::step]
+        rows, weights = self.rows[::step], self.weights[::step]
+        return Anchors(
+            self.scores, self.codes, rows, lists, weights * (self.weights.sum() / weights.sum())
+        )
+
+    def block(self, part: slice) -> Block:
+        """Features, agreements and weights of a range of anchors."""
+        rows = self.rows[part]
+        if self.neighbors is None:
+            others = np.arange(len(self.scores) - 1)
+            lists = others + (others >= rows[:, None])
+        else:
+            lists = self.neighbors[part]
+        differences = self.scores[lists]
+        differences -= self.scores[rows, None]
+        agree = (self.codes[lists] == self.codes[rows, None]).astype(np.float64)
+        return Block(eigen_features(differences), agree, self.weights[part])
+
+    def statistics(self, part: slice, mean: Doubles, curvature: Curvature) -> Statistics:
+        """Statistics of a range of anchors; a pure function of the range."""
+        features, agree, weights = self.block(part)
+        if curvature == "bohning":
+            return Statistics(0.0, np.zeros(len(mean)), bound_curvature(features, agree, weights))
+        return expand(features, agree, weights, mean, hessian=curvature == "exact")
