@@ -13,14 +13,14 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from bnca.core.predictive import class_probabilities
-from bnca.neighbors import nearest
+from bnca.core.predictive import class_probabilities, vote_shares
+from bnca.neighbors import Neighbors, nearest
 from bnca.validation import TrainingRows, query_rows, row_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bnca.core.arrays import Doubles, Floats, Integers
+    from bnca.core.arrays import Doubles, Floats, Integers, Rows
 
 
 class LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -114,9 +114,13 @@ class LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 class MetricLearner(LinearMap, ClassifierMixin, BaseEstimator):
     """A classifier by the nearest training rows under a learned linear map.
 
-    A subclass sets ``components_`` and calls `_remember` at the end of its ``fit``.
+    A subclass has the parameters vote and n_voters, sets ``components_`` and calls `_remember` at
+    the end of its ``fit``.  It may set ``n_neighbors_``, the number of voters where n_voters is
+    None.
     """
 
+    vote: str
+    n_voters: int | None
     classes_: np.ndarray[Any, Any]
 
     def kneighbors(
@@ -164,7 +168,7 @@ class MetricLearner(LinearMap, ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Doubles:
-        """Share of the nearest training rows, in the learned distance, that each class has.
+        """Class probabilities from the votes of the nearest training rows in the learned distance.
 
         Parameters
         ----------
@@ -177,11 +181,14 @@ class MetricLearner(LinearMap, ClassifierMixin, BaseEstimator):
             Probabilities, columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        queries = self._embed(query_rows(self, X))
-        k = self._check_k(None, len(self._embedding))
-        found = nearest(self._embedding, k, queries, n_jobs=getattr(self, "n_jobs", None))
-        vote = np.full(found.indices.shape, 1 / k)
-        return class_probabilities(vote, self._codes[found.indices], len(self.classes_))
+        found = self._voters(query_rows(self, X))
+        votes = vote_shares(found.squared_distances, self.vote)
+        return class_probabilities(votes, self._codes[found.indices], len(self.classes_))
+
+    def _voters(self, X: Rows) -> Neighbors:
+        """Return the nearest training rows of each query, as many as vote."""
+        k = self._check_k(self.n_voters, len(self._embedding))
+        return nearest(self._embedding, k, self._embed(X), n_jobs=getattr(self, "n_jobs", None))
 
     def _remember(self, rows: TrainingRows) -> None:
         """Keep what search and votes need of the training rows."""
@@ -190,7 +197,7 @@ class MetricLearner(LinearMap, ClassifierMixin, BaseEstimator):
         self._origin = rows.origin
         self._embedding = self._embed(rows.X)
 
-    def _embed(self, X: Any) -> Doubles:
+    def _embed(self, X: Rows) -> Doubles:
         return np.asarray(X @ self.components_.T, dtype=np.float64)
 
     def _check_k(self, asked: int | None, most: int) -> int:

@@ -72,10 +72,10 @@ class BayesianNCA(PosteriorClassifier):
         Steps at most.
     tol : float, default=1e-6
         A step shorter than this, relative to the mean, ends the search.
-    vote : {"posterior", "mean", "uniform"}, default="posterior"
+    vote : {"posterior", "softmax", "distance", "uniform"}, default="posterior"
         How neighbours vote in `predict` and `predict_proba`: by their probability averaged over
-        draws from the posterior, by their probability under the mean metric, or one vote each
-        (plain KNN on the mean metric).
+        draws from the posterior, by their probability exp(-d²) under the mean metric (the plug-in),
+        or as in plain KNN on the mean metric, by 1 / d or one vote each.
     n_voters : int or None, default=None
         How many nearest training rows vote, nearest in the mean metric; None takes K.
     n_samples : int, default=100
@@ -158,7 +158,7 @@ class BayesianNCA(PosteriorClassifier):
         "solver": [StrOptions({"newton", "anderson", "published"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "vote": [StrOptions({"posterior", "mean", "uniform"})],
+        "vote": [StrOptions({"posterior", "softmax", "distance", "uniform"})],
         "n_voters": [Interval(Integral, 1, None, closed="left"), None],
         "n_samples": [Interval(Integral, 1, None, closed="left")],
         "duplicates": [StrOptions({"merge", "keep"})],

@@ -13,7 +13,6 @@ from bnca.blocks import cut, map_runs
 from bnca.core import predictive
 from bnca.core.features import Directions, eigen_features, scores
 from bnca.core.metric import DistanceEstimate
-from bnca.neighbors import nearest
 from bnca.validation import query_rows, row_tuples
 
 if TYPE_CHECKING:
@@ -125,8 +124,6 @@ class PosteriorClassifier(PosteriorMap, MetricLearner):
     ``metric_`` and calls `_remember_posterior` at the end of its ``fit``.
     """
 
-    vote: str
-    n_voters: int | None
     n_samples: int
     n_jobs: int | None
     random_state: Any
@@ -142,23 +139,17 @@ class PosteriorClassifier(PosteriorMap, MetricLearner):
         Returns
         -------
         ndarray of shape (n, n_classes)
-            Probabilities, columns in the order of ``classes_``.  With ``vote="mean"`` those of the
-            mean metric (eq. 8), with ``vote="uniform"`` shares of the nearest rows.
+            Probabilities, columns in the order of ``classes_``.  With ``vote="softmax"`` those of
+            the mean metric (eq. 8); "distance" and "uniform" are plain KNN on it.
         """
+        if self.vote != "posterior":
+            return super().predict_proba(X)
         check_is_fitted(self)
         X = query_rows(self, X)
-        k = self._check_k(self.n_voters, len(self._embedding))
-        found = nearest(self._embedding, k, self._embed(X), n_jobs=self.n_jobs).indices
-        codes = self._codes[found]
-        if self.vote == "uniform":
-            votes = np.full(found.shape, 1 / k)
-            return predictive.class_probabilities(votes, codes, len(self.classes_))
+        found = self._voters(X).indices
         queries = scores(X, Directions(self.metric_.directions, self._center))
-        mean = np.maximum(self.metric_.mean, 0)
-        draws = None
-        if self.vote == "posterior":
-            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            draws = self.metric_.sample(self.n_samples, np.random.default_rng(seed))
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        draws = self.metric_.sample(self.n_samples, np.random.default_rng(seed))
         votes = np.empty(found.shape)
 
         def work(run: Sequence[slice]) -> None:
@@ -166,15 +157,11 @@ class PosteriorClassifier(PosteriorMap, MetricLearner):
                 differences = self._coordinates[found[part]]
                 differences -= queries[part, None]
                 features = eigen_features(differences)
-                votes[part] = (
-                    predictive.neighbor_probabilities(features, mean)
-                    if draws is None
-                    else predictive.averaged_neighbor_probabilities(features, draws)
-                )
+                votes[part] = predictive.averaged_neighbor_probabilities(features, draws)
 
-        size = max(1, BLOCK_NUMBERS // (k * max(len(mean), self.n_samples)))
+        size = max(1, BLOCK_NUMBERS // (found.shape[1] * max(draws.shape)))
         map_runs(work, cut(len(found), size), self.n_jobs)
-        return predictive.class_probabilities(votes, codes, len(self.classes_))
+        return predictive.class_probabilities(votes, self._codes[found], len(self.classes_))
 
     def _remember_posterior(
         self, rows: TrainingRows, coordinates: Doubles, center: Doubles

@@ -11,26 +11,33 @@ if TYPE_CHECKING:
     from bnca.core.arrays import Doubles, Floats, Integers
 
 
-def neighbor_probabilities(features: Floats, mean: Doubles) -> Doubles:
-    """p_it = exp(-d²_it) / Σ_s exp(-d²_is) under one metric (eq. 2 and 8).
+def vote_shares(squared_distances: Doubles, vote: str) -> Doubles:
+    """Share of the vote that each of the nearest rows has under one metric.
 
     Parameters
     ----------
-    features : (b, K, p)
-        Features of each query's candidates.
-    mean : (p,)
-        Weights, so that d² = w_itᵀ mean.
+    squared_distances : (b, K)
+        Squared distances, nearest first.
+    vote : {"uniform", "distance", "softmax"}
+        One vote each, 1 / d, or exp(-d²) (eq. 2).  Rows at distance zero take the whole vote of
+        "distance".
 
     Returns
     -------
     (b, K) float64
         Rows sum to one.
     """
-    d = (features @ mean.astype(features.dtype)).astype(np.float64)
-    d -= d.min(axis=1, keepdims=True)
-    np.exp(-d, out=d)
-    d /= d.sum(axis=1, keepdims=True)
-    return np.asarray(d)
+    d2 = squared_distances - squared_distances.min(axis=1, keepdims=True)
+    if vote == "softmax":
+        shares = np.exp(-d2)
+    elif vote == "distance":
+        at_zero = squared_distances == 0
+        with np.errstate(divide="ignore"):
+            shares = 1 / np.sqrt(squared_distances)
+        shares = np.where(at_zero.any(axis=1, keepdims=True), at_zero, shares)
+    else:
+        shares = np.ones_like(d2)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def averaged_neighbor_probabilities(features: Floats, draws: Doubles) -> Doubles:
