@@ -11,19 +11,19 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bnca.blocks import cut, sum_blocks
+from bnca.blocks import Room, cut, sum_blocks
 from bnca.core.anchors import Anchors
 from bnca.core.bound import Statistics
 from bnca.core.features import eigen_directions, scores
 from bnca.core.metric import BayesianMetric
-from bnca.core.solve import solve
+from bnca.core.solve import rough_optimum, solve
 from bnca.exceptions import NeighborhoodWarning, ProjectionWarning
 from bnca.neighbors import nearest
 from bnca.posterior import PosteriorClassifier
 from bnca.validation import gaussian_prior, training_rows
 
 if TYPE_CHECKING:
-    from bnca.core.arrays import Doubles, Integers
+    from bnca.core.arrays import Doubles, Floats, Integers
     from bnca.core.bound import Curvature
     from bnca.core.solve import Evaluate, Prior, Solution
 
@@ -310,7 +310,7 @@ class BayesianNCA(PosteriorClassifier):
         if self.solver == "newton" and len(anchors) >= WARM_START:
             # The optimum over a tenth of the anchors is a few per cent away from the whole one.
             sample = self._evaluator(anchors.every(10), len(prior.mean))
-            start = solve(sample, prior, tol=1e-2, max_iter=self.max_iter).mean
+            start = rough_optimum(sample, prior)
         solution = solve(
             self._evaluator(anchors, len(prior.mean)),
             prior,
@@ -344,13 +344,15 @@ class BayesianNCA(PosteriorClassifier):
         k = self.n_neighbors_
         size = self.block_size or max(1, max(BLOCK_NUMBERS, MIN_PRODUCT_ROWS * p) // (k * p))
         blocks = cut(len(anchors), size)
+        room = Room(min(size, len(anchors)) * k * p, anchors.scores.dtype)
 
         def evaluate(mean: Doubles, curvature: Curvature) -> Statistics:
             if not blocks:  # no row has a neighbour of its own class: the prior is all there is
                 return Statistics(0.0, np.zeros(p), np.zeros((p, p)))
-            return sum_blocks(
-                lambda part: anchors.statistics(part, mean, curvature), blocks, self.n_jobs
-            )
+            def work(part: slice, room: Floats) -> Statistics:
+                return anchors.statistics(part, mean, curvature, room)
+
+            return sum_blocks(work, blocks, self.n_jobs, room)
 
         return evaluate
 

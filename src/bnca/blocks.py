@@ -11,7 +11,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -19,11 +19,20 @@ from threadpoolctl import ThreadpoolController
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bnca.core.arrays import Floats
+
 RUNS = 32
 """Blocks are grouped into at most this many runs, each summed by one thread from left to right.
 
 It bounds how many partial sums wait at once, and is independent of the number of threads.
 """
+
+
+class Room(NamedTuple):
+    """Scratch memory that a block needs: how many numbers, and of which dtype."""
+
+    size: int
+    dtype: np.dtype[Any]
 
 
 class Addable(Protocol):
@@ -70,13 +79,38 @@ def map_runs(
             return list(pool.map(work, runs))
 
 
-def sum_blocks(function: Callable[[slice], S], blocks: Sequence[slice], n_jobs: int | None) -> S:
-    """Sum of `function` over blocks, the same to the last digit for any number of threads."""
+def sum_blocks(
+    function: Callable[[slice, Floats], S],
+    blocks: Sequence[slice],
+    n_jobs: int | None,
+    room: Room,
+) -> S:
+    """Sum of `function` over blocks, the same to the last digit for any number of threads.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(block, scratch)`` returns what is to be added; it may write to `scratch`, a flat
+        array that the next block uses again.
+    blocks : sequence of slice
+        What `cut` returns; not empty.
+    n_jobs : int or None
+        Number of threads.
+    room : Room
+        Size and dtype of the scratch arrays.  Fresh memory for every block would cost more than the
+        arithmetic on it.
+
+    Returns
+    -------
+    S
+        The sum.
+    """
 
     def run_sum(run: Sequence[slice]) -> S:
-        total = function(run[0])
+        scratch = np.empty(room.size, dtype=room.dtype)
+        total = function(run[0], scratch)
         for block in run[1:]:
-            total = total + function(block)
+            total = total + function(block, scratch)
         return total
 
     first, *rest = map_runs(run_sum, blocks, n_jobs)

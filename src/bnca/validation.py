@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
@@ -176,27 +175,39 @@ def _finite(name: str, value: Any) -> Doubles:
     return out
 
 
-def _merge_repeats(X: Any, y: Any, weights: Doubles) -> tuple[Integers, Doubles]:
+def _merge_repeats(X: Rows, y: Any, weights: Doubles) -> tuple[Integers, Doubles]:
     """Positions of distinct (row, label) pairs of positive weight, and their summed weights."""
-    first: dict[tuple[bytes, Any], int] = {}
-    total: list[float] = []
-    origin: list[int] = []
-    sparse = scipy.sparse.issparse(X)
-    if sparse:
-        X = X.copy()
-        X.sum_duplicates()
-        X.eliminate_zeros()
-    labels = y.tolist()
-    for i in np.flatnonzero(weights > 0):
-        if sparse:
-            inside = slice(X.indptr[i], X.indptr[i + 1])
-            key = (X.indices[inside].tobytes() + X.data[inside].tobytes(), labels[i])
-        else:
-            key = ((X[i] + 0).tobytes(), labels[i])  # + 0 makes -0.0 the same as 0.0
-        if key in first:
-            total[first[key]] += weights[i]
-        else:
-            first[key] = len(total)
-            total.append(float(weights[i]))
-            origin.append(int(i))
-    return np.array(origin, dtype=np.intp), np.array(total)
+    kept = np.flatnonzero(weights > 0)
+    words = _row_words(X[kept])
+    # A sum of words times odd constants, modulo 2⁶⁴, is the same for equal rows and hardly ever for
+    # others: only rows that share it are compared.
+    factors = np.random.default_rng(0).integers(1 << 62, size=words.shape[1], dtype=np.uint64)
+    digest = (words * (2 * factors + 1)).sum(axis=1)
+    _, code, count = np.unique(digest, return_inverse=True, return_counts=True)
+    origin, total = kept.tolist(), weights.copy()
+    if count.max() > 1:
+        first: dict[tuple[bytes, Any], int] = {}
+        for at in np.flatnonzero(count[code] > 1):
+            i = int(kept[at])
+            twin = first.setdefault((words[at].tobytes(), y[i]), i)
+            if twin != i:
+                total[twin] += weights[i]
+                total[i] = 0
+        origin = [i for i in origin if total[i] > 0]
+    rows = np.array(origin, dtype=np.intp)
+    return rows, total[rows]
+
+
+def _row_words(X: Rows) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Rows as unsigned integers, one a number: equal rows, and only those, have equal words."""
+    if not isinstance(X, np.ndarray):
+        out = np.zeros((X.shape[0], 1), dtype=np.uint64)
+        names: dict[bytes, int] = {}
+        for i in range(X.shape[0]):
+            row = X[i].tocsr()
+            row.sum_duplicates()
+            row.eliminate_zeros()
+            out[i] = names.setdefault(row.indices.tobytes() + row.data.tobytes(), len(names))
+        return out
+    same_zero = np.ascontiguousarray(X + 0)  # -0.0 becomes 0.0
+    return same_zero.view(f"u{X.itemsize}").astype(np.uint64, copy=False)

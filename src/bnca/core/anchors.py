@@ -73,22 +73,26 @@ class Anchors:
             self.scores, self.codes, rows, lists, weights * (self.weights.sum() / weights.sum())
         )
 
-    def block(self, part: slice) -> Block:
-        """Features, agreements and weights of a range of anchors."""
+    def block(self, part: slice, scratch: Floats) -> Block:
+        """Features (written to scratch), agreements and weights of a range of anchors."""
         rows = self.rows[part]
         if self.neighbors is None:
             others = np.arange(len(self.scores) - 1)
             lists = others + (others >= rows[:, None])
         else:
             lists = self.neighbors[part]
-        differences = self.scores[lists]
+        differences = scratch[: lists.size * self.scores.shape[1]].reshape(*lists.shape, -1)
+        # mode="clip" spares a copy: with "raise" NumPy buffers the whole output.
+        np.take(self.scores, lists, axis=0, out=differences, mode="clip")
         differences -= self.scores[rows, None]
         agree = (self.codes[lists] == self.codes[rows, None]).astype(np.float64)
         return Block(eigen_features(differences), agree, self.weights[part])
 
-    def statistics(self, part: slice, mean: Doubles, curvature: Curvature) -> Statistics:
-        """Statistics of a range of anchors; a pure function of the range."""
-        features, agree, weights = self.block(part)
+    def statistics(
+        self, part: slice, mean: Doubles, curvature: Curvature, scratch: Floats
+    ) -> Statistics:
+        """Statistics of a range of anchors; a pure function of the range but for the scratch."""
+        features, agree, weights = self.block(part, scratch)
         if curvature == "bohning":
             return Statistics(0.0, np.zeros(len(mean)), bound_curvature(features, agree, weights))
         return expand(features, agree, weights, mean, hessian=curvature == "exact")

@@ -65,9 +65,8 @@ def averaged_neighbor_probabilities(features: Floats, draws: Doubles) -> Doubles
     d -= d.min(axis=1, keepdims=True)
     np.negative(d, out=d)
     np.exp(d, out=d)
-    share = 1 / d.sum(axis=1)
-    share /= len(draws)
-    return np.matmul(d, share[:, :, None])[:, :, 0].astype(np.float64)
+    share = 1 / (len(draws) * d.sum(axis=1))
+    return np.asarray(np.matmul(d, share[:, :, None])[:, :, 0], dtype=np.float64)
 
 
 def class_probabilities(neighbor: Doubles, codes: Integers, n_classes: int) -> Doubles:

@@ -5,25 +5,31 @@ What is minimised is the negative lower bound, a convex function of the mean,
     F(m) = loss(m) + ½ (m - m0)ᵀ V0⁻¹ (m - m0).
 
 `published` repeats eq. 21 and 22 as they stand: a step with the fixed curvature of Böhning's bound.
-`newton` steps with the exact Hessian of the same F, and `anderson` extrapolates the published steps
-from the last few.  All three end at the same optimum; a step of the last two that would raise F is
-shortened or replaced by the published one, which never raises it.
+`newton` steps with the exact Hessian of the same F, and once steps are short with the last Hessian
+corrected by what the gradients have shown since (BFGS), for a Hessian costs several times a
+gradient.  `anderson` extrapolates the published steps from the last few.  All end at the same
+optimum; a step of the last two that would raise F is shortened, or replaced by the published one,
+which never raises it.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from bnca.core.arrays import Doubles
     from bnca.core.bound import Curvature, Statistics
 
 Solver = Literal["newton", "anderson", "published"]
+
+SHORT = 0.1
+"""A step shorter than this part of the mean changes the Hessian so little that it is kept."""
 
 MEMORY = 5
 """How many past steps Anderson mixing combines."""
@@ -85,31 +91,13 @@ class Evaluate(Protocol):
     def __call__(self, mean: Doubles, curvature: Curvature) -> Statistics: ...
 
 
-class _Point(NamedTuple):
-    """A mean, and F and its derivatives there."""
+class Point(NamedTuple):
+    """A mean, and F, its gradient and (if it was asked for) its Hessian there."""
 
     mean: Doubles
     objective: float
     gradient: Doubles
     hessian: Doubles
-
-
-class _Problem:
-    """F with its prior; evaluations go through here."""
-
-    def __init__(self, evaluate: Evaluate, prior: Prior) -> None:
-        self.evaluate = evaluate
-        self.prior = prior
-
-    def at(self, mean: Doubles, curvature: Curvature) -> _Point:
-        sums = self.evaluate(mean, curvature)
-        pull = self.prior.precision @ (mean - self.prior.mean)
-        return _Point(
-            mean,
-            sums.loss + float((mean - self.prior.mean) @ pull) / 2,
-            sums.slope + pull,
-            sums.curvature + self.prior.precision,
-        )
 
 
 def solve(
@@ -146,96 +134,150 @@ def solve(
     Solution
         Mean, covariance and how the search ended.
     """
-    problem = _Problem(evaluate, prior)
-    origin = prior.mean if start is None else start
-    fixed = problem.at(prior.mean, "bohning").hessian
-    factor = scipy.linalg.cho_factor(fixed, lower=True)
-    step = {"newton": _newton, "anderson": _anderson, "published": _published}[solver]
-
-    # The bound is -F but for the constants of the prior's density.
-    offset = prior.log_density(prior.mean)
-    point = problem.at(origin, "exact" if solver == "newton" else "none")
-    bounds = [offset - point.objective]
-    history: list[tuple[Doubles, Doubles]] = []
-    converged, length, taken = False, np.inf, 0
-    for taken in range(1, max_iter + 1):
-        previous = point
-        point = step(problem, factor, previous, history, tol)
-        length = _relative(point.mean - previous.mean, point.mean)
-        bounds.append(offset - point.objective)
-        if callback is not None:
-            callback(taken, bounds[-1], length)
-        if length <= tol:
-            converged = True
-            break
-    covariance = scipy.linalg.cho_solve(factor, np.eye(len(fixed)))
+    search = _Search(evaluate, prior)
+    point, bounds, length = _follow(search, solver, start, tol, max_iter, callback)
+    factor = search.factor
+    covariance = scipy.linalg.cho_solve(factor, np.eye(len(prior.mean)))
     return Solution(
         point.mean,
         (covariance + covariance.T) / 2,
-        converged,
-        taken,
+        length <= tol,
+        len(bounds) - 1,
         tuple(bounds),
-        float(length),
+        length,
     )
 
 
-_Factor = tuple["Doubles", bool]
-_History = list[tuple["Doubles", "Doubles"]]
+def rough_optimum(evaluate: Evaluate, prior: Prior, *, tol: float = 1e-2) -> Doubles:
+    """Return a mean near the optimum, to start from: `solve` without a covariance, by Newton."""
+    return _follow(_Search(evaluate, prior), "newton", None, tol, 20, None)[0].mean
 
 
-def _published(
-    problem: _Problem, factor: _Factor, point: _Point, history: _History, tol: float
-) -> _Point:
-    """One round of Algorithm 1, written as m ← m - V_T ∇F(m); it cannot raise F."""
-    del history, tol
-    return problem.at(point.mean - scipy.linalg.cho_solve(factor, point.gradient), "none")
+class _Search:
+    """F with its derivatives, and the published update."""
+
+    def __init__(self, evaluate: Evaluate, prior: Prior) -> None:
+        self.evaluate = evaluate
+        self.prior = prior
+
+    def at(self, mean: Doubles, curvature: Curvature) -> Point:
+        sums = self.evaluate(mean, curvature)
+        gap = mean - self.prior.mean
+        pull = self.prior.precision @ gap
+        loss = sums.loss + float(gap @ pull) / 2
+        return Point(mean, loss, sums.slope + pull, sums.curvature + self.prior.precision)
+
+    @cached_property
+    def factor(self) -> tuple[Doubles, bool]:
+        """Cholesky factor of V_T⁻¹ (eq. 20), which no mean changes."""
+        precision = self.at(self.prior.mean, "bohning").hessian
+        factor, lower = scipy.linalg.cho_factor(precision, lower=True)
+        return np.asarray(factor), bool(lower)
+
+    def published(self, point: Point) -> Doubles:
+        """One round of Algorithm 1, written as m ← m - V_T ∇F(m)."""
+        return np.asarray(point.mean - scipy.linalg.cho_solve(self.factor, point.gradient))
 
 
-def _newton(
-    problem: _Problem, factor: _Factor, point: _Point, history: _History, tol: float
-) -> _Point:
-    """One Newton step, halved while it would raise F, at last the published step."""
-    direction = -scipy.linalg.solve(point.hessian, point.gradient, assume_a="pos")
-    promised = float(-(point.gradient @ direction))
-    for share in (1.0, 0.5, 0.25, 0.125):
-        mean = point.mean + share * direction
-        # A step this short is the last one: its Hessian would never be used.
-        last = _relative(share * direction, mean) <= tol
-        new = problem.at(mean, "none" if last else "exact")
-        if new.objective <= point.objective - 1e-4 * share * promised:
-            return new
-        if _is_rounding(promised, point.objective):
-            return _better(new, point)
-    fallback = _published(problem, factor, point, history, tol)
-    return problem.at(fallback.mean, "exact")
+def _follow(  # noqa: PLR0917 - what solve and rough_optimum have in common
+    search: _Search,
+    solver: Solver,
+    start: Doubles | None,
+    tol: float,
+    max_iter: int,
+    callback: Callable[[int, float, float], None] | None,
+) -> tuple[Point, list[float], float]:
+    """Take steps until one is short; return the end, the bounds on the way, the last length."""
+    steps = {"published": _repeat, "anderson": _extrapolate, "newton": _newton}[solver]
+    path = steps(search, search.prior.mean if start is None else start)
+    # The bound is -F but for the constants of the prior's density.
+    offset = search.prior.log_density(search.prior.mean)
+    point = next(path)
+    bounds = [offset - point.objective]
+    length = np.inf
+    for new in path:
+        length = _relative(new.mean - point.mean, new.mean)
+        point = new
+        bounds.append(offset - point.objective)
+        if callback is not None:
+            callback(len(bounds) - 1, bounds[-1], length)
+        if length <= tol or len(bounds) > max_iter:
+            break
+    return point, bounds, length
 
 
-def _anderson(
-    problem: _Problem, factor: _Factor, point: _Point, history: _History, tol: float
-) -> _Point:
-    """The published step, extrapolated from the last few (Anderson mixing of type II)."""
-    move = -scipy.linalg.cho_solve(factor, point.gradient)
-    history.append((point.mean, move))
-    del history[: -MEMORY - 1]
-    if len(history) > 1:
-        means = np.diff([m for m, _ in history], axis=0).T
-        moves = np.diff([g for _, g in history], axis=0).T
-        mixing = np.linalg.lstsq(moves, move, rcond=None)[0]
-        mixed = problem.at(point.mean + move - (means + moves) @ mixing, "none")
-        if mixed.objective <= point.objective:
-            return mixed
-        history.clear()
-    del tol
-    return _better(problem.at(point.mean + move, "none"), point)
+def _repeat(search: _Search, mean: Doubles) -> Iterator[Point]:
+    """Algorithm 1 as it stands; its update minimises a quadratic above F, so F cannot rise."""
+    point = search.at(mean, "none")
+    while True:
+        yield point
+        point = _lower(search.at(search.published(point), "none"), point)
 
 
-def _better(new: _Point, old: _Point) -> _Point:
-    """Refuse a step that only rounding makes worse: F must never rise."""
-    return new if new.objective <= old.objective else old
+def _newton(search: _Search, mean: Doubles) -> Iterator[Point]:
+    """Newton's steps, halved while they would raise F, at last the published step."""
+    point = search.at(mean, "exact")
+    bend = point.hessian
+    while True:
+        yield point
+        direction = -scipy.linalg.solve(bend, point.gradient, assume_a="pos")
+        short = _relative(direction, point.mean) < SHORT
+        for share in (1.0, 0.5, 0.25, 0.125):
+            new = search.at(point.mean + share * direction, "none" if short else "exact")
+            if new.objective <= point.objective + _rounding(point):
+                break
+        else:
+            new = search.at(search.published(point), "none" if short else "exact")
+        if short:
+            bend = _bfgs(bend, new.mean - point.mean, new.gradient - point.gradient)
+        else:
+            bend = new.hessian
+        point = _lower(new, point)
 
 
-def _is_rounding(promised: float, objective: float) -> bool:
-    return bool(promised <= 64 * np.finfo(np.float64).eps * max(1.0, abs(objective)))
+def _bfgs(bend: Doubles, step: Doubles, turn: Doubles) -> Doubles:
+    """A Hessian corrected so that it maps the last step to how the gradient turned along it."""
+    along = float(step @ turn)
+    if along <= 0:  # F is convex: only rounding at the very end can make it so
+        return bend
+    pressed = bend @ step
+    return np.asarray(
+        bend + np.outer(turn, turn) / along - np.outer(pressed, pressed) / float(step @ pressed)
+    )
+
+
+def _extrapolate(search: _Search, mean: Doubles) -> Iterator[Point]:
+    """The published step, extrapolated from the last few (Anderson mixing)."""
+    point = search.at(mean, "none")
+    past: list[tuple[Doubles, Doubles]] = []
+    while True:
+        yield point
+        move = search.published(point) - point.mean
+        past = [*past[-MEMORY:], (point.mean, move)]
+        new = None
+        if len(past) > 1:
+            means = np.diff([m for m, _ in past], axis=0).T
+            moves = np.diff([g for _, g in past], axis=0).T
+            mixing = np.linalg.lstsq(moves, move, rcond=None)[0]
+            new = search.at(point.mean + move - (means + moves) @ mixing, "none")
+        if new is None or new.objective > point.objective + _rounding(point):
+            past = past[-1:]
+            new = search.at(point.mean + move, "none")
+        point = _lower(new, point)
+
+
+def _lower(new: Point, old: Point) -> Point:
+    """Accept a step unless it raises F; a rise that is only rounding is not counted as one."""
+    if new.objective <= old.objective:
+        return new
+    if new.objective <= old.objective + _rounding(old):
+        return new._replace(objective=old.objective)
+    return old
+
+
+def _rounding(point: Point) -> float:
+    """How much of F may be rounding of its sums."""
+    return float(64 * np.finfo(np.float64).eps * max(1.0, abs(point.objective)))
 
 
 def _relative(step: Doubles, mean: Doubles) -> float:

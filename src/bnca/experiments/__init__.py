@@ -1,0 +1,1 @@
+"""Experiments as data: what is compared, on what, how it is tuned and scored."""
