@@ -13,3 +13,13 @@ myst_heading_anchors = 3
 numpydoc_show_class_members = False  # autodoc lists them already
 html_theme = "furo"
 html_title = "bnca"
+
+
+def skip_inherited(app, what, name, obj, skip, options):  # noqa: ANN001, ANN201, ARG001, PLR0917
+    """Leave out what scikit-learn's base classes bring: its own reference describes that."""
+    return True if (getattr(obj, "__module__", None) or "").startswith("sklearn.") else None
+
+
+def setup(app):  # noqa: ANN001, ANN201
+    """Called by Sphinx."""
+    app.connect("autodoc-skip-member", skip_inherited)

@@ -67,14 +67,17 @@ def test_as_many_classes_as_rows_after_merging_is_named_too():
 
 
 def test_one_distinct_row_is_not_enough():
-    with pytest.raises(ValueError, match="1 distinct row of positive weight.* minimum of 2"):
+    with pytest.raises(ValueError, match=r"1 distinct row of positive weight.* minimum of 2"):
         BayesianNCA().fit(np.ones((5, 2)), np.zeros(5))
 
 
 @pytest.mark.parametrize(
     ("sample_weight", "match"),
     [
-        (np.where(LABELS == 0, -0.5, 1.0), "sample_weight must not be negative; the smallest is -0.5"),
+        (
+            np.where(LABELS == 0, -0.5, 1.0),
+            "sample_weight must not be negative; the smallest is -0.5",
+        ),
         (np.zeros(12), "sample_weight is zero for every row|at least one non-zero number"),
         (np.ones(5), r"sample_weight.shape == \(5,\), expected \(12,\)"),
         (np.full(12, np.nan), "sample_weight contains NaN"),

@@ -349,6 +349,7 @@ class BayesianNCA(PosteriorClassifier):
         def evaluate(mean: Doubles, curvature: Curvature) -> Statistics:
             if not blocks:  # no row has a neighbour of its own class: the prior is all there is
                 return Statistics(0.0, np.zeros(p), np.zeros((p, p)))
+
             def work(part: slice, room: Floats) -> Statistics:
                 return anchors.statistics(part, mean, curvature, room)
 

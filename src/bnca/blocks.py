@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from bnca.core.arrays import Floats
 
+FEW = 8
+"""Fewer blocks than this are done without threads: starting those would take longer."""
+
 RUNS = 32
 """Blocks are grouped into at most this many runs, each summed by one thread from left to right.
 
@@ -71,7 +74,7 @@ def map_runs(
     """Results of `work` on each run of consecutive blocks, in order."""
     edges = np.linspace(0, len(blocks), min(RUNS, len(blocks)) + 1).astype(int)
     runs = [blocks[a:b] for a, b in pairwise(edges)]
-    threads = min(thread_count(n_jobs), len(runs))
+    threads = 1 if len(runs) < FEW else min(thread_count(n_jobs), len(runs))
     with _controller().limit(limits=1, user_api="blas"):
         if threads <= 1:
             return [work(run) for run in runs]

@@ -258,7 +258,7 @@ def test_diagonal_of_the_curvature_needs_contrasts_with_the_same_class_only(K):
     np.testing.assert_allclose(published, approximate - left_out, rtol=SUMS["float64"])
 
 
-@pytest.mark.parametrize("K", [100, 1000])
+@pytest.mark.parametrize("K", [100, 500])
 def test_approximating_h_by_half_the_identity_doubles_the_curvature_however_large_k(K):
     """Eq. vii is not the limit of large K, as the text around it says.
 

@@ -88,7 +88,9 @@ class Solution(NamedTuple):
 class Evaluate(Protocol):
     """Statistics of all anchors at a mean, with the curvature that is asked for."""
 
-    def __call__(self, mean: Doubles, curvature: Curvature) -> Statistics: ...
+    def __call__(self, mean: Doubles, curvature: Curvature) -> Statistics:
+        """Sum over all anchors."""
+        ...
 
 
 class Point(NamedTuple):

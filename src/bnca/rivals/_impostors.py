@@ -1,20 +1,10 @@
-"""The objective of LMNN over labelled rows, with every impostor found, a block at a time.
+"""Target neighbours and impostors: the pairs of rows that LMNN is a sum over, found exactly.
 
-Row i has target neighbours j ∈ T(i), its nearest rows of its own class.  With squared distances
-d² under a linear map L, a row l of another class is an *impostor* where it comes within the margin,
-d²(i, l) < 1 + d²(i, j), and the objective is
-
-    f(L) = (1 - w) Σ_i Σ_j d²(i, j) + w Σ_i Σ_j Σ_l max(0, 1 + d²(i, j) - d²(i, l)).
-
-Its gradient is 2 L S, with S = Σ a_ab (z_a - z_b)(z_a - z_b)ᵀ over pairs of rows and a_ab from the
-number of active triples that a pair takes part in.  The sum over l never needs an (n, n) array:
-rows are sorted by class, and a block of them is held against the rows of all *later* classes by
-single-precision matrix products, which finds the impostors of both sides at once.  Whoever could be
-one, given the rounding of such a product, is measured again from differences.
-
-`Objective` also keeps the pairs found within a somewhat wider margin for as long as it can prove,
-from how far each row has moved since, that no other pair can have become active.  So every value
-and every gradient is that of the full objective, whether it took a search or not.
+Under a map, a row l of another class is an impostor of row i and its target neighbour j where it
+comes within the margin, d²(i, l) < 1 + d²(i, j).  Rows are sorted by class, and a block of them is
+held against the rows of all *later* classes by single-precision matrix products, which finds the
+impostors of both sides at once without an (n, n) array.  Whoever could be one, given the rounding
+of such a product, is measured again from differences.
 """
 
 from __future__ import annotations
@@ -35,29 +25,17 @@ if TYPE_CHECKING:
 
     from bnca.core.arrays import Doubles, Floats, Integers
 
-BLOCK_ROWS = 256
-"""Rows of a block: a tile of this many rows and TILE_COLUMNS columns stays in cache."""
+BLOCK_ROWS = 512
+"""Rows of a block, whose pairs are measured and added up together."""
 
-TILE_COLUMNS = 1024
-"""Columns of a tile."""
+TILE_ROWS, TILE_COLUMNS = 256, 1024
+"""Products made at a time: they stay in cache."""
 
 CHUNK_PAIRS = 1 << 18
 """About how many pairs wait before they are measured and added up; memory grows with it."""
 
 GATHER_NUMBERS = 1 << 16
 """Coordinates gathered at a time to measure pairs: they stay in cache."""
-
-KEEP_FROM = 4_000
-"""Rows from which pairs are kept; among fewer, a search costs no more than reading them."""
-
-KEPT_PER_ROW = 200
-"""Pairs kept for each row at most; where there are more, every value takes a search."""
-
-AHEAD = 4.0
-"""Pairs are kept for about so many moves like the last one."""
-
-NARROWEST, WIDEST = 0.02, 0.2
-"""Range of the widening of the margin within which pairs are kept, relative to its radius."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +50,7 @@ class Triples:
         Position after the last row of each row's own class.
     targets : (n, K)
         Positions of the target neighbours.  A row of a class with fewer than K others has itself in
-        the places left over, which adds nothing to the first sum.
+        the places left over, at distance zero.
     has_target : (n, K) bool
         Which places are taken.
     """
@@ -83,21 +61,34 @@ class Triples:
     has_target: npt.NDArray[np.bool_]
 
 
-class Value(NamedTuple):
-    """The objective at a map: f(L), its gradient (q, r), and how many triples are active."""
+class Margin(NamedTuple):
+    """Images of the rows under a map, and how far the margin of each reaches.
 
-    loss: float
-    gradient: Doubles
-    n_active: int
+    Attributes
+    ----------
+    images : (n, q)
+        z Lᵀ.
+    pulls : (n, K) float64
+        d²(i, j), zero where a place is not taken.
+    reach : (n, K) float64
+        1 + d²(i, j), or -inf where a place is not taken.
+    top : (n,) float64
+        The largest of them, or -inf for a row without targets.
+    """
+
+    images: Floats
+    pulls: Doubles
+    reach: Doubles
+    top: Doubles
 
 
 class Draw(NamedTuple):
-    """A share of all pairs of rows, drawn at random and the same at every map.
+    """A share of all pairs of rows, drawn at random and the same under every map.
 
     Attributes
     ----------
     share : float
-        Probability of each pair; those drawn count 1 / share times.
+        Probability of each pair.
     seed : int
         Which are drawn.
     """
@@ -106,40 +97,14 @@ class Draw(NamedTuple):
     seed: int
 
 
-class _Margin(NamedTuple):
-    """Images of the rows under a map, and how far the margin of each reaches.
-
-    Attributes
-    ----------
-    images : (n, q)
-        z Lᵀ.
-    reach : (n, K) float64
-        1 + d²(i, j), or -inf where a place is not taken.
-    top : (n,) float64
-        The largest of them, or -inf for a row without targets.
-    """
-
-    images: Floats
-    reach: Doubles
-    top: Doubles
-
-
-class _Pairs(NamedTuple):
+class Pairs(NamedTuple):
     """Pairs of rows of two classes, first < second."""
 
-    first: Integers
-    second: Integers
+    first: npt.NDArray[np.integer]
+    second: npt.NDArray[np.integer]
 
 
-class _Kept(NamedTuple):
-    """Margins at the last search, and the pairs within (1 + slack) times their radius."""
-
-    margin: _Margin | None
-    slack: float
-    pairs: list[_Pairs] | None
-
-
-class _Sums:
+class Sums:
     """What pairs add up to.
 
     Attributes
@@ -147,27 +112,35 @@ class _Sums:
     hinge : float
         Σ max(0, 1 + d²(i, j) - d²(i, l)).
     cross : (r, r) float64
-        Σ m_ab z_a z_bᵀ over pairs, m_ab being how many active triples part a and b.
+        Σ m_ab z_a z_bᵀ over pairs, m_ab being the number of active triples that part a and b.
     degree : (n,) float64
         Σ_b m_ab.
     uses : (n, K) intp
-        How many active triples each target takes part in.
-    kept : list of _Pairs
-        Pairs to be kept, where that was asked for.
+        Number of active triples that each target takes part in.
+    kept : list of Pairs or None
+        The pairs themselves; None where they were not wanted, or too many.
     """
 
-    def __init__(self, data: Triples) -> None:
+    def __init__(self, data: Triples, room: int = 0) -> None:
         r = data.rows.shape[1]
         self.hinge = 0.0
         self.cross: Doubles = np.zeros((r, r))
         self.degree: Doubles = np.zeros(len(data.rows))
         self.uses: Integers = np.zeros(data.targets.shape, dtype=np.intp)
-        self.kept: list[_Pairs] = []
+        self.kept: list[Pairs] | None = [] if room else None
+        self.room = room
 
-    def add(self, data: Triples, margin: _Margin, pairs: _Pairs) -> None:
+    def keep(self, pairs: Pairs) -> None:
+        """Keep pairs for later, or none at all where they become too many."""
+        if self.kept is not None:
+            self.kept.append(Pairs(*(side.astype(np.int32) for side in pairs)))
+            if sum(len(part.first) for part in self.kept) > self.room:
+                self.kept = None
+
+    def add(self, data: Triples, margin: Margin, pairs: Pairs) -> None:
         """Measure pairs and add what those within a margin contribute."""
         n = len(data.rows)
-        squared = _squared_distances(margin.images, pairs.first, pairs.second)
+        squared = squared_distances(margin.images, pairs.first, pairs.second)
         times = np.zeros(len(squared))
         for side in pairs:
             inside = np.flatnonzero(squared < margin.top[side])
@@ -179,78 +152,44 @@ class _Sums:
             for place, column in enumerate(active.T):
                 self.uses[:, place] += np.bincount(owner[column], minlength=n)
         some = np.flatnonzero(times)
-        if not len(some):
-            return
-        first, second, times = pairs.first[some], pairs.second[some], times[some]
-        self.degree += np.bincount(first, times, n) + np.bincount(second, times, n)
-        start, stop = int(first.min()), int(first.max()) + 1
-        weights = scipy.sparse.csr_matrix(
-            (times.astype(data.rows.dtype), (first - start, second)), shape=(stop - start, n)
-        )
-        self.cross += data.rows[start:stop].T @ (weights @ data.rows)
+        if len(some):
+            first, second, times = pairs.first[some], pairs.second[some], times[some]
+            self.degree += np.bincount(first, times, n) + np.bincount(second, times, n)
+            start, stop = int(first.min()), int(first.max()) + 1
+            weights = scipy.sparse.csr_matrix(
+                (times.astype(data.rows.dtype), (first - start, second)), shape=(stop - start, n)
+            )
+            self.cross += data.rows[start:stop].T @ (weights @ data.rows)
 
-    def merge(self, other: _Sums) -> None:
+    def merge(self, other: Sums) -> None:
         """Add another's sums to these."""
         self.hinge += other.hinge
         self.cross += other.cross
         self.degree += other.degree
         self.uses += other.uses
-        self.kept += other.kept
-
-
-class Objective:
-    """f and its gradient as a function of L; remembers pairs from one call to the next.
-
-    Parameters
-    ----------
-    data : Triples
-        Rows and targets.
-    push : float
-        w, the weight of the second sum, in (0, 1].
-    n_jobs : int or None
-        Threads; the values do not depend on it.
-    draw : Draw or None
-        Which pairs may be impostors; None is all of them.
-
-    Attributes
-    ----------
-    n_searches : int
-        How many calls so far took a search through all rows.
-    """
-
-    def __init__(
-        self, data: Triples, push: float, *, n_jobs: int | None = None, draw: Draw | None = None
-    ) -> None:
-        self.data = data
-        self.push = push
-        self.n_jobs = n_jobs
-        self.draw = draw
-        self.n_searches = 0
-        self._kept = _Kept(None, 0.0, None)
-        self._calls = 0
-
-    def __call__(self, L: Doubles) -> Value:
-        """Value at L."""
-        data = self.data
-        margin = _margin(data, L, self.n_jobs)
-        needed = _slack_needed(self._kept.margin, margin)
-        self._calls += 1
-        if self._kept.pairs is not None and needed <= self._kept.slack:
-            sums = _read(data, margin, self._kept.pairs, self.n_jobs)
-        else:
-            slack = max(NARROWEST, AHEAD * needed / self._calls)
-            keep = slack <= WIDEST and len(data.rows) >= KEEP_FROM
-            sums = _search(data, margin, slack if keep else None, self.draw, self.n_jobs)
-            room = KEPT_PER_ROW * len(data.rows)
-            fits = keep and sum(len(pairs.first) for pairs in sums.kept) <= room
-            self._kept = _Kept(margin, slack, sums.kept if fits else None)
-            self._calls = 0
-            self.n_searches += 1
-        return _assemble(data, L, margin, sums, self.push, self.draw, self.n_jobs)
+        both = self.kept is not None and other.kept is not None
+        self.kept = self.kept + other.kept if both else None  # type: ignore[operator]
 
 
 def triples(rows: Floats, codes: Integers, k: int, *, n_jobs: int | None = None) -> Triples:
-    """Sort rows by class and find the k nearest of its own class to each, or all where fewer."""
+    """Sort rows by class and find the k nearest of its own class to each, or all where fewer.
+
+    Parameters
+    ----------
+    rows : (n, r)
+        Coordinates.
+    codes : (n,)
+        Class of each row, 0 .. n_classes - 1; at least one class has two rows.
+    k : int
+        K.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    Triples
+        Sorted rows and their targets.
+    """
     order = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes)
     stops = np.cumsum(sizes)
@@ -266,3 +205,203 @@ def triples(rows: Floats, codes: Integers, k: int, *, n_jobs: int | None = None)
             targets[own, :found] = nearest(inside, found, n_jobs=n_jobs).indices + own.start
             has_target[own, :found] = True
     return Triples(ordered, np.repeat(stops, sizes), targets, has_target)
+
+
+def margin_of(data: Triples, L: Doubles, n_jobs: int | None) -> Margin:
+    """Map the rows and measure their target neighbours."""
+    n, k = data.targets.shape
+    single = L.T.astype(data.rows.dtype)
+    images = np.empty((n, len(L)), dtype=data.rows.dtype)
+    pulls = np.empty((n, k))
+
+    def embed(run: Sequence[slice]) -> None:
+        for part in run:
+            np.matmul(data.rows[part], single, out=images[part])
+
+    def measure(run: Sequence[slice]) -> None:
+        for part in run:
+            own = np.arange(part.start, part.stop)
+            for place in range(k):
+                pulls[part, place] = squared_distances(images, own, data.targets[part, place])
+
+    for work in (embed, measure):
+        map_runs(work, cut(n, 2048), n_jobs)
+    reach = np.where(data.has_target, 1 + pulls, -np.inf)
+    return Margin(images, pulls, reach, reach.max(axis=1))
+
+
+def squared_distances(
+    images: Floats, first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
+) -> Doubles:
+    """Squared distances of listed pairs of rows, a bounded number at a time."""
+    out = np.empty(len(first))
+    for part in cut(len(out), max(1, GATHER_NUMBERS // images.shape[1])):
+        gap = images[second[part]]
+        gap -= images[first[part]]
+        out[part] = np.einsum("ij,ij->i", gap, gap)
+    return out
+
+
+def slack_needed(before: Margin, now: Margin) -> float:
+    """How much wider than its radius each margin must have been searched to miss no pair now.
+
+    A pair further apart than (1 + slack) times the larger of its two radii √top has since come
+    closer by no more than both of its rows have moved.
+    """
+    moved = np.linalg.norm((now.images - before.images).astype(np.float64), axis=1)
+    some = np.isfinite(before.top)
+    reached = np.sqrt(now.top[some]) + moved[some] + moved.max()
+    # The last term covers the rounding of images and distances in single precision.
+    return float((reached / np.sqrt(before.top[some])).max() - 1 + 1e-5)
+
+
+def read(data: Triples, margin: Margin, kept: list[Pairs], n_jobs: int | None) -> Sums:
+    """Sum over pairs that were kept."""
+
+    def work(run: Sequence[slice]) -> Sums:
+        sums = Sums(data)
+        for part in run:
+            for pairs in kept[part]:
+                sums.add(data, margin, pairs)
+        return sums
+
+    return _total(map_runs(work, cut(len(kept), 1), n_jobs), data)
+
+
+def search(
+    data: Triples,
+    margin: Margin,
+    n_jobs: int | None,
+    *,
+    draw: Draw | None = None,
+    slack: float = 0.0,
+    room: int = 0,
+) -> Sums:
+    """Find every pair within a margin of either row, and sum over them.
+
+    Parameters
+    ----------
+    data, margin
+        Rows, and their images.
+    n_jobs : int or None
+        Threads.
+    draw : Draw or None
+        Which pairs to leave out.
+    slack : float
+        By how much, relative to its radius, each margin is widened.  Pairs in the wider margin add
+        nothing to the sums, but may be kept.
+    room : int
+        How many pairs may be kept.
+
+    Returns
+    -------
+    Sums
+        Their sums.
+    """
+    tables = _Tables.of(margin, slack)
+
+    def work(run: Sequence[slice]) -> Sums:
+        sums = Sums(data, room)
+        waiting: list[Pairs] = []
+        spare = np.empty((TILE_ROWS, TILE_COLUMNS), dtype=np.float32)
+        for block in run:
+            for tile in _tiles(block, data):
+                pairs = tables.within(*tile, data.ends, spare)
+                waiting.append(pairs if draw is None else _drawn(pairs, draw))
+                if sum(len(part.first) for part in waiting) > CHUNK_PAIRS:
+                    _flush(waiting, data, margin, sums)
+        _flush(waiting, data, margin, sums)
+        return sums
+
+    return _total(map_runs(work, cut(len(data.rows), BLOCK_ROWS), n_jobs), data)
+
+
+def count_pairs(data: Triples, L: Doubles, n_jobs: int | None) -> int:
+    """Return about how many pairs of rows have one within a margin of the other."""
+    tables = _Tables.of(margin_of(data, L, n_jobs), 0.0)
+
+    def work(run: Sequence[slice]) -> int:
+        spare = np.empty((TILE_ROWS, TILE_COLUMNS), dtype=np.float32)
+        tiles = [tile for block in run for tile in _tiles(block, data)]
+        return sum(len(tables.within(*tile, data.ends, spare).first) for tile in tiles)
+
+    return sum(map_runs(work, cut(len(data.rows), BLOCK_ROWS), n_jobs))
+
+
+class _Tables(NamedTuple):
+    """Factors whose product is d² of any two rows, and up to where a pair counts, per row."""
+
+    left: Floats
+    right: Floats
+    limit: Floats
+
+    @classmethod
+    def of(cls, margin: Margin, slack: float) -> _Tables:
+        images = margin.images
+        # Scaled into (-1, 1) so that single precision neither overflows nor loses tiny data.
+        scale = float(np.abs(images).max()) or 1.0
+        single = (images / scale).astype(np.float32)
+        square = np.einsum("ij,ij->i", single, single)
+        one = np.ones_like(square)
+        left = np.column_stack([single, one, square])
+        right = np.vstack([-2 * single.T, square, one])
+        reach = margin.top * ((1 + slack) / scale) ** 2
+        # Error of a product of length m is at most m·u·Σ|terms|, and whoever is within reach has a
+        # norm of at most |z| + √reach.
+        width = 2 * np.sqrt(square.astype(np.float64)) + np.sqrt(np.maximum(reach, 0))
+        reach += np.finfo(np.float32).eps * (left.shape[1] + 4) * width**2
+        limit = np.nextafter(reach.astype(np.float32), np.float32(np.inf))
+        return cls(left, right, limit)
+
+    def within(self, block: slice, columns: slice, ends: Integers, spare: Floats) -> Pairs:
+        """Pairs of a block of rows and a range of later ones that are near enough to either."""
+        tile = spare[: block.stop - block.start, : columns.stop - columns.start]
+        np.matmul(self.left[block], self.right[:, columns], out=tile)
+        near = tile < self.limit[block, None]
+        near |= tile < self.limit[columns]
+        if columns.start < ends[block.stop - 1]:  # the block's last classes reach in here
+            near &= np.arange(columns.start, columns.stop) >= ends[block, None]
+        found = np.flatnonzero(near)
+        row = found // near.shape[1]
+        return Pairs(row + block.start, found - row * near.shape[1] + columns.start)
+
+
+def _tiles(block: slice, data: Triples) -> list[tuple[slice, slice]]:
+    """Cut a block of rows, and for each part the rows of later classes, into tiles."""
+    n = len(data.rows)
+    return [
+        (slice(row, min(row + TILE_ROWS, block.stop)), slice(start, min(start + TILE_COLUMNS, n)))
+        for row in range(block.start, block.stop, TILE_ROWS)
+        for start in range(int(data.ends[row]), n, TILE_COLUMNS)
+    ]
+
+
+def _drawn(pairs: Pairs, draw: Draw) -> Pairs:
+    """Leave out the pairs that were not drawn; a hash of its rows decides for each."""
+    mixed = pairs.first.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed += pairs.second.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed += np.uint64(draw.seed) * np.uint64(0x165667B19E3779F9)
+    for shift in (np.uint64(31), np.uint64(29)):
+        mixed ^= mixed >> shift
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    chosen = (mixed >> np.uint64(11)) < draw.share * 2.0**53
+    return Pairs(pairs.first[chosen], pairs.second[chosen])
+
+
+def _flush(waiting: list[Pairs], data: Triples, margin: Margin, sums: Sums) -> None:
+    """Add up the pairs that wait."""
+    if not waiting:  # rows of the last class have no later one to be held against
+        return
+    pairs = Pairs(*(np.concatenate(side) for side in zip(*waiting, strict=True)))
+    waiting.clear()
+    sums.keep(pairs)
+    sums.add(data, margin, pairs)
+
+
+def _total(parts: list[Sums], data: Triples) -> Sums:
+    if not parts:
+        return Sums(data)
+    total, *rest = parts
+    for part in rest:
+        total.merge(part)
+    return total

@@ -1,0 +1,358 @@
+"""The objective of LMNN, where to start, and the search for its least value.
+
+With squared distances d² under the map L, T(i) the nearest rows of row i's own class and l any row
+of another class, the objective is
+
+    f(L) = (1 - w) Σ_i Σ_{j ∈ T(i)} d²(i, j) + w Σ_i Σ_j Σ_l max(0, 1 + d²(i, j) - d²(i, l)).
+
+Both sums are sums over pairs of rows, so the gradient is 2 L S with S = Σ a_ab (z_a - z_b)(z_a -
+z_b)ᵀ, where a_ab is the weight of a pair: that of a target neighbour, less w for each active triple
+that parts the two.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from bnca.blocks import cut, map_runs
+from bnca.rivals._impostors import margin_of, read, search, slack_needed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bnca.core.arrays import Doubles, Integers
+    from bnca.rivals._impostors import Draw, Margin, Pairs, Sums, Triples
+
+KEEP_FROM = 4_000
+"""Rows from which pairs are kept; among fewer, a search costs no more than reading them."""
+
+KEPT_PER_ROW = 100
+"""Pairs kept for each row at most; where there are more, every value takes a search."""
+
+AHEAD = 4.0
+"""Pairs are kept for about so many moves like the last one."""
+
+NARROWEST, WIDEST = 0.02, 0.2
+"""How much wider than the margin's radius pairs are kept, at least and at most."""
+
+FIRST_STEP = 0.1
+"""Length of the first step tried, relative to the starting map."""
+
+MEMORY = 10
+"""How many past steps L-BFGS knows."""
+
+TRIALS = 20
+"""Points tried along one direction at most."""
+
+
+class Value(NamedTuple):
+    """The objective at a map: f(L), its gradient (q, r), and how many triples are active."""
+
+    loss: float
+    gradient: Doubles
+    n_active: int
+
+
+class Objective:
+    """f and its gradient as a function of L, always in full.
+
+    Pairs found within a somewhat wider margin serve the next calls too, for as long as it can be
+    proved, from how far each row has moved since, that no other pair can have become active.
+
+    Parameters
+    ----------
+    data : Triples
+        Rows and targets.
+    push : float
+        w, in (0, 1].
+    n_jobs : int or None
+        Threads; the values do not depend on it.
+    draw : Draw or None
+        Which pairs may be impostors, each counting 1 / share times; None is all of them.
+
+    Attributes
+    ----------
+    n_searches : int
+        How many calls took a search through all rows.
+    """
+
+    def __init__(
+        self, data: Triples, push: float, *, n_jobs: int | None = None, draw: Draw | None = None
+    ) -> None:
+        self.data = data
+        self.push = push
+        self.n_jobs = n_jobs
+        self.draw = draw
+        self.n_searches = 0
+        self._searched: Margin | None = None
+        self._kept: list[Pairs] | None = None
+        self._slack = 0.0
+        self._calls = 0
+
+    def __call__(self, L: Doubles) -> Value:
+        """Value at L."""
+        margin = margin_of(self.data, L, self.n_jobs)
+        sums = self._pairs(margin)
+        push = self.push if self.draw is None else self.push / self.draw.share
+        return _assemble(self.data, L, margin, sums, 1 - self.push, push, self.n_jobs)
+
+    def _pairs(self, margin: Margin) -> Sums:
+        """Sum over all active pairs, from those kept if that is proved to be enough."""
+        if len(self.data.rows) < KEEP_FROM:
+            self.n_searches += 1
+            return search(self.data, margin, self.n_jobs, draw=self.draw)
+        needed = np.inf if self._searched is None else slack_needed(self._searched, margin)
+        self._calls += 1
+        if self._kept is not None and needed <= self._slack:
+            return read(self.data, margin, self._kept, self.n_jobs)
+        slack = max(NARROWEST, AHEAD * needed / self._calls)
+        room = KEPT_PER_ROW * len(self.data.rows) if slack <= WIDEST else 0
+        slack = slack if room else 0.0
+        sums = search(self.data, margin, self.n_jobs, draw=self.draw, slack=slack, room=room)
+        self.n_searches += 1
+        self._searched, self._kept, self._slack, self._calls = margin, sums.kept, slack, 0
+        return sums
+
+
+def _assemble(
+    data: Triples,
+    L: Doubles,
+    margin: Margin,
+    sums: Sums,
+    pull: float,
+    push: float,
+    n_jobs: int | None,
+) -> Value:
+    """Put f and its gradient together; 2 L S with S = H + Hᵀ, half of each pair in H."""
+    weights = pull + push * sums.uses
+    degree = weights.sum(axis=1) - push * sums.degree
+    degree += np.bincount(data.targets.ravel(), weights.ravel(), len(degree))
+    rows = data.rows
+
+    def work(run: Sequence[slice]) -> Doubles:
+        half = np.zeros((rows.shape[1], rows.shape[1]))
+        for part in run:
+            near = rows[part] * (degree[part, None] / 2).astype(rows.dtype)
+            for place, weight in enumerate(weights[part].astype(rows.dtype).T):
+                near -= rows[data.targets[part, place]] * weight[:, None]
+            half += rows[part].T @ near
+        return half
+
+    half = push * sums.cross
+    for block in map_runs(work, cut(len(rows), 1024), n_jobs):
+        half += block
+    loss = pull * float(margin.pulls.sum()) + push * sums.hinge
+    return Value(loss, 2 * L @ (half + half.T), int(sums.uses.sum()))
+
+
+def best_scale(data: Triples, L: Doubles, push: float) -> float:
+    """Return the c for which f(√c L) is least, judged by a sample of anchors and other rows.
+
+    f is convex and piecewise linear in c, with slope (1 - w) Σ d²(i, j) - w Σ (d²(i, l) - d²(i, j))
+    over triples of which 1 / c exceeds the gap in brackets: the answer is 1 / gap for the gap at
+    which the running sum over gaps, sorted, balances the first term.
+    """
+    n = len(data.rows)
+    images = data.rows.astype(np.float64) @ L.T
+    owners = np.flatnonzero(data.has_target.any(axis=1))
+    anchors = owners[np.linspace(0, len(owners) - 1, min(len(owners), 64)).astype(np.intp)]
+    others = np.linspace(0, n - 1, min(n, 2048)).astype(np.intp)
+    pulls = ((images[anchors, None] - images[data.targets[anchors]]) ** 2).sum(axis=2)
+    square = np.einsum("ij,ij->i", images, images)
+    far = square[anchors, None] + square[others] - 2 * images[anchors] @ images[others].T
+    rival = data.ends[anchors, None] != data.ends[others]
+    triple = rival[:, :, None] & data.has_target[anchors, None, :]
+    gaps = np.sort((far[:, :, None] - pulls[:, None, :])[triple])
+    balance = np.cumsum(gaps) * (push * n / len(others)) - (1 - push) * pulls.sum()
+    past = np.flatnonzero((balance >= 0) & (gaps > 0))
+    if len(past):
+        return float(1 / gaps[past[0]])
+    # Even all triples together do not outweigh the first sum: any unit will do.
+    typical = float(far[rival].mean()) if rival.any() else 0.0
+    return 1 / typical if typical > 0 else 1.0
+
+
+class Learned(NamedTuple):
+    """A map, and how the search for it ended.
+
+    Attributes
+    ----------
+    L : (q, r) float64
+        The map.
+    loss : float
+        f(L).
+    n_iter : int
+        Steps taken.
+    ended : {"tol", "max_iter", "stuck", "callback"}
+        Whether two steps in a row lowered f by less than the tolerance; or steps ran out; or no
+        lower point was found even down the gradient; or the callback raised StopIteration.
+    """
+
+    L: Doubles
+    loss: float
+    n_iter: int
+    ended: str
+
+
+class _Point(NamedTuple):
+    """A map and the objective there."""
+
+    L: Doubles
+    value: Value
+
+
+_History = deque[tuple["Doubles", "Doubles"]]
+
+
+def minimize(
+    objective: Callable[[Doubles], Value],
+    start: Doubles,
+    *,
+    max_iter: int,
+    tol: float,
+    callback: Callable[[int, Doubles, Value], None] | None = None,
+) -> Learned:
+    """Minimise f by L-BFGS, with a line search that asks no more than f with kinks can give.
+
+    Parameters
+    ----------
+    objective : callable
+        ``objective(L)`` returns a `Value`.
+    start : (q, r)
+        Where to start.
+    max_iter : int
+        Steps at most.
+    tol : float
+        When two steps in a row lower f by less than this, relative to f, the search ends.
+    callback : callable or None
+        Called as ``callback(step, L, value)`` after each step.
+
+    Returns
+    -------
+    Learned
+        The map, and how the search for it ended.
+    """
+    point = _Point(start, objective(start))
+    history: _History = deque(maxlen=MEMORY)
+    ended, taken, short_steps = "max_iter", 0, 0
+    while taken < max_iter:
+        direction = _direction(point.value.gradient, history)
+        size = float(np.linalg.norm(direction))
+        if size == 0:
+            ended = "tol"
+            break
+        first = 1.0 if history else FIRST_STEP * (float(np.linalg.norm(start)) or 1.0) / size
+        new = _line_search(objective, point, direction, first)
+        if new is None:
+            if not history:
+                ended = "stuck"
+                break
+            history.clear()  # the slopes of the past mislead beyond a kink: down the gradient
+            continue
+        move, turn = new.L - point.L, new.value.gradient - point.value.gradient
+        if np.vdot(move, turn) > 0:
+            history.append((move, turn))
+        gain = point.value.loss - new.value.loss
+        short_steps = short_steps + 1 if gain <= tol * new.value.loss else 0
+        point = new
+        taken += 1
+        try:
+            if callback is not None:
+                callback(taken, point.L, point.value)
+        except StopIteration:
+            ended = "callback"
+            break
+        if short_steps > 1:
+            ended = "tol"
+            break
+    return Learned(point.L, point.value.loss, taken, ended)
+
+
+def _direction(gradient: Doubles, history: _History) -> Doubles:
+    """- B ∇f, B being the inverse curvature that past moves and turns of the gradient suggest."""
+    direction = -gradient
+    shares: list[float] = []
+    for move, turn in reversed(history):
+        shares.append(float(np.vdot(move, direction) / np.vdot(move, turn)))
+        direction = direction - shares[-1] * turn
+    if history:
+        move, turn = history[-1]
+        direction = direction * (np.vdot(move, turn) / np.vdot(turn, turn))
+    for (move, turn), share in zip(history, reversed(shares), strict=True):
+        direction = direction + (share - np.vdot(turn, direction) / np.vdot(move, turn)) * move
+    return np.asarray(direction)
+
+
+def _line_search(
+    objective: Callable[[Doubles], Value], point: _Point, direction: Doubles, length: float
+) -> _Point | None:
+    """Lower point along a direction where the slope is no longer as steep (weak Wolfe conditions).
+
+    Doubles a length that is too short and halves the interval once there is one that is too long,
+    which also ends at a kink.  None where nothing lower was found.
+    """
+    slope = float(np.vdot(point.value.gradient, direction))
+    short, long = 0.0, np.inf
+    best = None
+    for _ in range(TRIALS):
+        L = point.L + length * direction
+        new = _Point(L, objective(L))
+        if not new.value.loss < point.value.loss + 1e-4 * length * slope:
+            long = length
+        else:
+            best = new
+            if np.vdot(new.value.gradient, direction) >= 0.9 * slope:
+                break
+            short = length
+        length = 2 * short if np.isinf(long) else (short + long) / 2
+    return best
+
+
+def start_map(
+    init: str, rows: Doubles, codes: Integers, axes: Doubles, q: int, rng: np.random.RandomState
+) -> Doubles:
+    """Map of the rows' coordinates, (q, r), that the search starts from.
+
+    Parameters
+    ----------
+    init : {"pca", "lda", "identity", "random"}
+        Leading principal axes; directions along which classes differ most relative to how rows
+        differ within them; leading features; or standard normal numbers.
+    rows : (n, r)
+        Coordinates along the principal axes, centred.
+    codes : (n,)
+        Class of each row.
+    axes : (n_features, r)
+        The principal axes.
+    q : int
+        Number of directions.
+    rng : RandomState
+        For "random".
+
+    Returns
+    -------
+    (q, r) float64
+        The map.
+    """
+    r = rows.shape[1]
+    if init == "pca":
+        return np.eye(q, r)
+    if init == "identity":
+        return np.array(axes[:q])
+    if init == "random":
+        return np.asarray(rng.standard_normal((q, len(axes))) @ axes)
+    sizes = np.bincount(codes)
+    means = np.zeros((len(sizes), r))
+    np.add.at(means, codes, rows)
+    means /= sizes[:, None]
+    within = rows - means[codes]
+    scatter = within.T @ within
+    # A little of the identity, as there may be more directions than rows to tell their spread from.
+    scatter[np.diag_indices(r)] += 1e-3 * np.trace(rows.T @ rows) / r
+    between = (means.T * sizes) @ means
+    vectors = scipy.linalg.eigh(between, scatter, subset_by_index=(r - min(q, r), r - 1))[1]
+    return np.asarray(vectors[:, ::-1].T * np.sqrt(len(rows)))
