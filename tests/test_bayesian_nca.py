@@ -331,15 +331,16 @@ def test_names_of_labels_do_not_matter(blobs, queries):
     np.testing.assert_array_equal(renamed.predict(queries), names[expected.predict(queries)])
 
 
+@pytest.mark.parametrize("shift", [30.0, 1e6])
 @pytest.mark.parametrize("published", [False, True])
-def test_rotating_and_shifting_rows_does_not_matter(blobs, queries, published):
+def test_rotating_and_shifting_rows_does_not_matter(blobs, queries, published, shift):
     X, y = blobs
     rotation, _ = np.linalg.qr(np.random.default_rng(3).normal(size=(4, 4)))
 
     def model():
         return BayesianNCA.as_published(n_neighbors=8) if published else BayesianNCA(8)
 
-    here, there = model().fit(X, y), model().fit(X @ rotation + 30, y)
+    here, there = model().fit(X, y), model().fit(X @ rotation + shift, y)
     np.testing.assert_allclose(there.metric_.mean, here.metric_.mean, rtol=SAME_FIT)
     np.testing.assert_allclose(
         rotation @ there.get_mahalanobis_matrix() @ rotation.T,
@@ -347,7 +348,7 @@ def test_rotating_and_shifting_rows_does_not_matter(blobs, queries, published):
         atol=SAME_FIT,
     )
     np.testing.assert_allclose(
-        there.predict_proba(queries @ rotation + 30),
+        there.predict_proba(queries @ rotation + shift),
         here.predict_proba(queries),
         rtol=0,
         atol=SAME_PROBABILITY,
@@ -585,22 +586,21 @@ def peak_of(fit):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("solver", ["newton", "published"])
-def test_features_of_all_neighborhoods_are_never_in_memory_at_once(solver):
-    n, K, p = 6000, 20, 40
+def test_features_of_all_neighborhoods_are_never_in_memory_at_once():
+    n, K, p = 10_000, 20, 40
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, p)) * np.geomspace(3, 0.3, p)
     y = (X[:, 0] > 0).astype(int)
-    model = BayesianNCA(K, solver=solver, max_iter=10_000, tol=1e-2, n_jobs=2)
-    # Rows are 2 MB and are held as scores, scaled scores and embedding; lists and distances 2 MB;
-    # two threads have a block of distances of 4 MB each, or two of features of 1 MB.
-    assert peak_of(lambda: model.fit(X, y)) < n * K * p * 8 / 1.5
+    # What grows with n are copies of the rows (3 MB each: scores, scaled scores, what search works
+    # on, embedding) and the lists (2 MB); blocks are a few MB whatever n.  Features would be 64.
+    model = BayesianNCA(K, tol=1e-2, n_jobs=1)
+    assert peak_of(lambda: model.fit(X, y)) < 0.45 * n * K * p * 8
 
 
 def test_all_other_rows_as_neighbors_need_no_square_array():
-    n = 1500
+    n = 2500
     rng = np.random.default_rng(1)
     X = rng.normal(size=(n, 3)) * [3.0, 1.0, 0.3]
     y = (X[:, 0] > 0).astype(int)
-    model = BayesianNCA(None, n_jobs=1)
+    model = BayesianNCA(None, tol=1e-1, n_jobs=1)
     assert peak_of(lambda: model.fit(X, y)) < n * n * 8 / 2

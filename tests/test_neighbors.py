@@ -127,11 +127,21 @@ def test_one_outlier_does_not_blur_the_others(outlier):
     np.testing.assert_array_equal(found.indices[:-1], expected)
 
 
-@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])
+@pytest.mark.parametrize("offset", [1e3, 1e9, 1e14])
 def test_rows_far_from_the_origin_are_told_apart(offset):
     grid = np.random.default_rng(2).integers(0, 6, (60, 2)).astype(np.float64)
     found = nearest(grid + offset, 5)
     np.testing.assert_array_equal(found.indices, grid_order(grid, 5)[0])
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e15])
+def test_a_rounding_apart_is_at_distance_zero(scale):
+    """The same row, computed alone or among others, may differ in its last bit."""
+    rows = np.random.default_rng(8).normal(size=(30, 5)) * scale
+    found = nearest(rows, 2, np.nextafter(rows, np.inf))
+    np.testing.assert_array_equal(found.indices[:, 0], np.arange(30))
+    assert not found.squared_distances[:, 0].any()
+    assert found.squared_distances[:, 1].all()
 
 
 def test_a_query_far_away_is_answered_and_leaves_the_others_exact():

@@ -140,16 +140,23 @@ class MetricLearner(LinearMap, ClassifierMixin, BaseEstimator):
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors)
-            Learned distances (not squared).
+            Learned distances (not squared).  Without X, one line for each row passed to `fit`.
         indices : ndarray of shape (n_queries, n_neighbors)
             Positions of training rows as they were passed to `fit`.
         """
         check_is_fitted(self)
         k = self._check_k(n_neighbors, len(self._embedding) - (X is None))
+        n_jobs = getattr(self, "n_jobs", None)
         queries = None if X is None else self._embed(query_rows(self, X))
-        found = nearest(self._embedding, k, queries, n_jobs=getattr(self, "n_jobs", None))
-        indices = self._origin[found.indices]
-        return (np.sqrt(found.squared_distances), indices) if return_distance else indices
+        found, squared = nearest(self._embedding, k, queries, n_jobs=n_jobs)
+        if X is None:
+            # One line for each row of fit: copies share theirs, rows left out have their own.
+            others = nearest(self._embedding, k, self._left_out, n_jobs=n_jobs)
+            line = np.where(self._twin < 0, len(found) + np.cumsum(self._twin < 0) - 1, self._twin)
+            found = np.vstack([found, others.indices])[line]
+            squared = np.vstack([squared, others.squared_distances])[line]
+        indices = self._origin[found]
+        return (np.sqrt(squared), indices) if return_distance else indices
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:
         """Most probable class of each row: the largest entry of `predict_proba`.
@@ -187,7 +194,7 @@ class MetricLearner(LinearMap, ClassifierMixin, BaseEstimator):
 
     def _voters(self, X: Rows) -> Neighbors:
         """Return the nearest training rows of each query, as many as vote."""
-        k = self._check_k(self.n_voters, len(self._embedding))
+        k = self._check_k(self.n_voters, len(self._embedding), "n_voters")
         return nearest(self._embedding, k, self._embed(X), n_jobs=getattr(self, "n_jobs", None))
 
     def _remember(self, rows: TrainingRows) -> None:
@@ -195,21 +202,23 @@ class MetricLearner(LinearMap, ClassifierMixin, BaseEstimator):
         self.classes_ = rows.classes
         self._codes = rows.codes
         self._origin = rows.origin
+        self._twin = rows.twin
         self._embedding = self._embed(rows.X)
+        self._left_out = self._embed(rows.left_out)
 
     def _embed(self, X: Rows) -> Doubles:
         return np.asarray(X @ self.components_.T, dtype=np.float64)
 
-    def _check_k(self, asked: int | None, most: int) -> int:
+    def _check_k(self, asked: int | None, most: int, name: str = "n_neighbors") -> int:
         if asked is None:
             return min(int(getattr(self, "n_neighbors_", 5)), most)
         if not isinstance(asked, (int, np.integer)) or isinstance(asked, bool) or asked < 1:
-            msg = f"n_neighbors must be an integer of at least 1; got {asked!r}."
+            msg = f"{name} must be an integer of at least 1; got {asked!r}."
             raise ValueError(msg)
         if asked > most:
             msg = (
-                f"Expected n_neighbors <= n_samples_fit, but n_neighbors = {asked} and "
-                f"{most} training rows can be neighbours. Ask for {most} or fewer."
+                f"Expected {name} <= n_samples_fit, but {name} = {asked} and {most} training rows "
+                f"can be neighbours. Ask for {most} or fewer."
             )
             raise ValueError(msg)
         return int(asked)

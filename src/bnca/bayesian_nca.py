@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bnca.core.bound import Curvature
     from bnca.core.solve import Evaluate, Prior, Solution
 
-BLOCK_NUMBERS = 1 << 17
+BLOCK_NUMBERS = 1 << 18
 """Feature values in a block of anchors unless block_size says otherwise: they stay in cache."""
 
 MIN_PRODUCT_ROWS = 512

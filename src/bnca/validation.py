@@ -31,6 +31,10 @@ class TrainingRows(NamedTuple):
         How often each row counts as an anchor.
     origin : (n,)
         Position of each row in what was passed to fit.
+    twin : (n_passed,)
+        For each row that was passed, the position in `X` of the one that stands for it, or -1.
+    left_out : (n_left_out, d) float array or sparse matrix
+        The rows that nothing stands for, those where `twin` is -1, in order.
     """
 
     X: Rows
@@ -38,6 +42,8 @@ class TrainingRows(NamedTuple):
     classes: np.ndarray[Any, Any]
     weights: Doubles
     origin: Integers
+    twin: Integers
+    left_out: Rows
 
 
 def training_rows(
@@ -58,9 +64,11 @@ def training_rows(
     if not weights.any():
         msg = "sample_weight is zero for every row: there is nothing to learn from."
         raise ValueError(msg)
-    origin = np.arange(X.shape[0])
+    origin = twin = np.arange(X.shape[0])
+    left_out = X[:0]
     if merge:
-        origin, weights = _merge_repeats(X, y, weights)
+        origin, twin, weights = _merge_repeats(X, y, weights)
+        left_out = X[twin < 0]
         X, y = X[origin], y[origin]
         if len(origin) < 2:  # noqa: PLR2004 - a distance needs two rows
             msg = (
@@ -76,7 +84,7 @@ def training_rows(
             "are numbers to predict, this is regression, which is not supported."
         )
         raise ValueError(msg)
-    return TrainingRows(X, codes, classes, weights, origin)
+    return TrainingRows(X, codes, classes, weights, origin, twin, left_out)
 
 
 def query_rows(estimator: BaseEstimator, X: Any) -> Rows:
@@ -175,27 +183,35 @@ def _finite(name: str, value: Any) -> Doubles:
     return out
 
 
-def _merge_repeats(X: Rows, y: Any, weights: Doubles) -> tuple[Integers, Doubles]:
-    """Positions of distinct (row, label) pairs of positive weight, and their summed weights."""
-    kept = np.flatnonzero(weights > 0)
-    words = _row_words(X[kept])
+def _merge_repeats(X: Rows, y: Any, weights: Doubles) -> tuple[Integers, Integers, Doubles]:
+    """Merge equal rows of one label and drop those of weight zero.
+
+    Returns
+    -------
+    origin : (n_kept,)
+        Position of each kept row: the first of its copies.
+    twin : (n,)
+        Which kept row stands for each row; -1 for rows of weight zero.
+    weights : (n_kept,)
+        Sums of the weights of the copies.
+    """
+    given = np.flatnonzero(weights > 0)
+    words = _row_words(X[given])
     # A sum of words times odd constants, modulo 2⁶⁴, is the same for equal rows and hardly ever for
     # others: only rows that share it are compared.
     factors = np.random.default_rng(0).integers(1 << 62, size=words.shape[1], dtype=np.uint64)
     digest = (words * (2 * factors + 1)).sum(axis=1)
     _, code, count = np.unique(digest, return_inverse=True, return_counts=True)
-    origin, total = kept.tolist(), weights.copy()
-    if count.max() > 1:
-        first: dict[tuple[bytes, Any], int] = {}
-        for at in np.flatnonzero(count[code] > 1):
-            i = int(kept[at])
-            twin = first.setdefault((words[at].tobytes(), y[i]), i)
-            if twin != i:
-                total[twin] += weights[i]
-                total[i] = 0
-        origin = [i for i in origin if total[i] > 0]
-    rows = np.array(origin, dtype=np.intp)
-    return rows, total[rows]
+    stands_for = given.copy()
+    first: dict[tuple[bytes, Any], int] = {}
+    for at in np.flatnonzero(count[code] > 1):
+        i = int(given[at])
+        stands_for[at] = first.setdefault((words[at].tobytes(), y[i]), i)
+    total = np.bincount(stands_for, weights[given], minlength=len(weights))
+    origin = np.unique(stands_for)
+    twin = np.full(len(weights), -1)
+    twin[given] = np.searchsorted(origin, stands_for)
+    return origin, twin, total[origin]
 
 
 def _row_words(X: Rows) -> np.ndarray[Any, np.dtype[np.uint64]]:

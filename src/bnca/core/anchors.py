@@ -41,6 +41,8 @@ class Anchors:
         Neighbour lists of the anchors; None stands for all other rows, and is never written out.
     weights : (a,)
         How often each anchor counts.
+    agree : (a, K) or None
+        y_it; None works it out from the codes, a block at a time.
     """
 
     scores: Floats
@@ -48,6 +50,7 @@ class Anchors:
     rows: Integers
     neighbors: Integers | None
     weights: Doubles
+    agree: Doubles | None = None
 
     @classmethod
     def informative(
@@ -55,22 +58,26 @@ class Anchors:
     ) -> Anchors:
         """Anchors that contribute: of positive weight, with a neighbour of their own class."""
         if neighbors is None:
-            has_friend = np.bincount(codes)[codes] > 1
-        else:
-            has_friend = (codes[neighbors] == codes[:, None]).any(axis=1)
-        rows = np.flatnonzero(has_friend & (weights > 0))
-        kept = None if neighbors is None else neighbors[rows]
-        return cls(scores, codes, rows, kept, weights[rows])
+            rows = np.flatnonzero((np.bincount(codes)[codes] > 1) & (weights > 0))
+            return cls(scores, codes, rows, None, weights[rows])
+        agree = codes[neighbors] == codes[:, None]
+        rows = np.flatnonzero(agree.any(axis=1) & (weights > 0))
+        kept = agree[rows].astype(np.float64)
+        return cls(scores, codes, rows, neighbors[rows], weights[rows], kept)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def every(self, step: int) -> Anchors:
         """Return each step-th anchor, standing for all."""
-        lists = None if self.neighbors is None else self.neighbors[::step]
-        rows, weights = self.rows[::step], self.weights[::step]
+        weights = self.weights[::step]
         return Anchors(
-            self.scores, self.codes, rows, lists, weights * (self.weights.sum() / weights.sum())
+            self.scores,
+            self.codes,
+            self.rows[::step],
+            None if self.neighbors is None else self.neighbors[::step],
+            weights * (self.weights.sum() / weights.sum()),
+            None if self.agree is None else self.agree[::step],
         )
 
     def block(self, part: slice, scratch: Floats) -> Block:
@@ -85,8 +92,11 @@ class Anchors:
         # mode="clip" spares a copy: with "raise" NumPy buffers the whole output.
         np.take(self.scores, lists, axis=0, out=differences, mode="clip")
         differences -= self.scores[rows, None]
-        agree = (self.codes[lists] == self.codes[rows, None]).astype(np.float64)
+        agree = self._agreement(rows, lists) if self.agree is None else self.agree[part]
         return Block(eigen_features(differences), agree, self.weights[part])
+
+    def _agreement(self, rows: Integers, lists: Integers) -> Doubles:
+        return (self.codes[lists] == self.codes[rows, None]).astype(np.float64)
 
     def statistics(
         self, part: slice, mean: Doubles, curvature: Curvature, scratch: Floats

@@ -142,10 +142,12 @@ def _krylov_axes(X: Any, center: Doubles, wanted: int) -> tuple[Doubles, Doubles
     ones = np.ones(n)
 
     def forward(v: Doubles) -> Doubles:
-        return np.asarray(X @ v - ones * (center @ v))
+        flat = v.ravel()  # SciPy may pass a column
+        return np.asarray(X @ flat - ones * (center @ flat))
 
     def backward(u: Doubles) -> Doubles:
-        return np.asarray(X.T @ u - center * u.sum())
+        flat = u.ravel()
+        return np.asarray(X.T @ flat - center * flat.sum())
 
     operator = scipy.sparse.linalg.LinearOperator(
         (n, width), matvec=forward, rmatvec=backward, dtype=np.float64

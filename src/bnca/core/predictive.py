@@ -43,8 +43,8 @@ def vote_shares(squared_distances: Doubles, vote: str) -> Doubles:
 def averaged_neighbor_probabilities(features: Floats, draws: Doubles) -> Doubles:
     """Neighbour probabilities averaged over T draws of the weights (eq. 26).
 
-    All draws go through one matrix product.  Distances are measured from each query's first
-    candidate before rounding, so single precision would be enough for the exponentials.
+    All draws go through one matrix product.  Distances are taken relative to each query's first
+    candidate, so single precision is enough for the exponentials.
 
     Parameters
     ----------
@@ -59,9 +59,14 @@ def averaged_neighbor_probabilities(features: Floats, draws: Doubles) -> Doubles
         Rows sum to one.
     """
     b, K, p = features.shape
+    # Each feature is multiplied by the size of its weights, so that single precision holds what
+    # adds up to d² whatever the unit of length.
+    size = np.abs(draws).max(axis=0)
+    size[size == 0] = 1
     features -= features[:, :1].copy()
+    features *= size
     single = features.reshape(b * K, p).astype(np.float32)
-    d = (single @ draws.T.astype(np.float32)).reshape(b, K, len(draws))
+    d = (single @ (draws / size).T.astype(np.float32)).reshape(b, K, len(draws))
     d -= d.min(axis=1, keepdims=True)
     np.negative(d, out=d)
     np.exp(d, out=d)

@@ -209,32 +209,52 @@ def _follow(  # noqa: PLR0917 - what solve and rough_optimum have in common
 
 
 def _repeat(search: _Search, mean: Doubles) -> Iterator[Point]:
-    """Algorithm 1 as it stands; its update minimises a quadratic above F, so F cannot rise."""
+    """Algorithm 1 as it stands.
+
+    Each update minimises a quadratic that lies above F and touches it, so F cannot rise: what
+    looks like a rise is rounding, and is not reported as one.
+    """
     point = search.at(mean, "none")
     while True:
         yield point
-        point = _lower(search.at(search.published(point), "none"), point)
+        new = search.at(search.published(point), "none")
+        point = new._replace(objective=min(new.objective, point.objective))
 
 
 def _newton(search: _Search, mean: Doubles) -> Iterator[Point]:
-    """Newton's steps, halved while they would raise F, at last the published step."""
+    """Newton's steps, shortened while they would raise F."""
     point = search.at(mean, "exact")
-    bend = point.hessian
+    bend, fresh = point.hessian, True
     while True:
         yield point
         direction = -scipy.linalg.solve(bend, point.gradient, assume_a="pos")
-        short = _relative(direction, point.mean) < SHORT
-        for share in (1.0, 0.5, 0.25, 0.125):
-            new = search.at(point.mean + share * direction, "none" if short else "exact")
-            if new.objective <= point.objective + _rounding(point):
-                break
-        else:
-            new = search.at(search.published(point), "none" if short else "exact")
-        if short:
+        keep = _relative(direction, point.mean) < SHORT
+        new = search.at(point.mean + direction, "none" if keep else "exact")
+        if not _is_lower(new, point):
+            if not fresh:  # the corrected Hessian misled: take the true one
+                bend = search.at(point.mean, "exact").hessian
+                direction = -scipy.linalg.solve(bend, point.gradient, assume_a="pos")
+            new = _shortened(search, point, direction)
+            keep = False
+        if keep:
             bend = _bfgs(bend, new.mean - point.mean, new.gradient - point.gradient)
+            fresh = False
         else:
-            bend = new.hessian
+            bend, fresh = new.hessian, True
         point = _lower(new, point)
+
+
+def _shortened(search: _Search, point: Point, direction: Doubles) -> Point:
+    """The first of ever shorter steps that lowers F, at last the published one.
+
+    From a prior mean that is far too large all probabilities are zero or one and F is nearly a
+    polyhedron: Newton's step is then too long by orders of magnitude, the published one too short.
+    """
+    for power in range(1, 16):
+        new = search.at(point.mean + 0.25**power * direction, "none")
+        if _is_lower(new, point):
+            return search.at(new.mean, "exact")
+    return search.at(search.published(point), "exact")
 
 
 def _bfgs(bend: Doubles, step: Doubles, turn: Doubles) -> Doubles:
@@ -262,7 +282,7 @@ def _extrapolate(search: _Search, mean: Doubles) -> Iterator[Point]:
             moves = np.diff([g for _, g in past], axis=0).T
             mixing = np.linalg.lstsq(moves, move, rcond=None)[0]
             new = search.at(point.mean + move - (means + moves) @ mixing, "none")
-        if new is None or new.objective > point.objective + _rounding(point):
+        if new is None or not _is_lower(new, point):
             past = past[-1:]
             new = search.at(point.mean + move, "none")
         point = _lower(new, point)
@@ -270,16 +290,15 @@ def _extrapolate(search: _Search, mean: Doubles) -> Iterator[Point]:
 
 def _lower(new: Point, old: Point) -> Point:
     """Accept a step unless it raises F; a rise that is only rounding is not counted as one."""
-    if new.objective <= old.objective:
-        return new
-    if new.objective <= old.objective + _rounding(old):
-        return new._replace(objective=old.objective)
+    if _is_lower(new, old):
+        return new._replace(objective=min(new.objective, old.objective))
     return old
 
 
-def _rounding(point: Point) -> float:
-    """How much of F may be rounding of its sums."""
-    return float(64 * np.finfo(np.float64).eps * max(1.0, abs(point.objective)))
+def _is_lower(new: Point, old: Point) -> bool:
+    """Whether F fell, but for rounding of its sums."""
+    rounding = 64 * np.finfo(np.float64).eps * max(1.0, abs(old.objective))
+    return bool(new.objective <= old.objective + rounding)
 
 
 def _relative(step: Doubles, mean: Doubles) -> float:

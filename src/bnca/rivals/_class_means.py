@@ -212,7 +212,8 @@ def feature_scales(X: Rows) -> Doubles:
     varies = variance > (64 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
     if not varies.any():
         return np.ones(X.shape[1])
-    return np.asarray(np.sqrt(variance + FLOOR * np.median(variance[varies])))
+    median = np.quantile(variance[varies], 0.5, method="lower")
+    return np.asarray(np.sqrt(variance + FLOOR * median))
 
 
 def _summed(

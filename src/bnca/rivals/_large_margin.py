@@ -170,7 +170,8 @@ def best_scale(data: Triples, L: Doubles, push: float) -> float:
     balance = np.cumsum(gaps) * (push * n / len(others)) - (1 - push) * pulls.sum()
     past = np.flatnonzero((balance >= 0) & (gaps > 0))
     if len(past):
-        return float(1 / gaps[past[0]])
+        # Not quite there: at a kink of f the slope on one side says nothing about the other.
+        return float(0.9 / gaps[past[0]])
     # Even all triples together do not outweigh the first sum: any unit will do.
     typical = float(far[rival].mean()) if rival.any() else 0.0
     return 1 / typical if typical > 0 else 1.0
@@ -227,7 +228,8 @@ def minimize(
     max_iter : int
         Steps at most.
     tol : float
-        When two steps in a row lower f by less than this, relative to f, the search ends.
+        When two steps in a row lower f by less than this, relative to f, or to a hundredth of f at
+        the start if that is more, the search ends.
     callback : callable or None
         Called as ``callback(step, L, value)`` after each step.
 
@@ -237,6 +239,7 @@ def minimize(
         The map, and how the search for it ended.
     """
     point = _Point(start, objective(start))
+    floor = point.value.loss / 100  # classes that can be told apart may let f go to zero
     history: _History = deque(maxlen=MEMORY)
     ended, taken, short_steps = "max_iter", 0, 0
     while taken < max_iter:
@@ -257,7 +260,7 @@ def minimize(
         if np.vdot(move, turn) > 0:
             history.append((move, turn))
         gain = point.value.loss - new.value.loss
-        short_steps = short_steps + 1 if gain <= tol * new.value.loss else 0
+        short_steps = short_steps + 1 if gain <= tol * max(new.value.loss, floor) else 0
         point = new
         taken += 1
         try:

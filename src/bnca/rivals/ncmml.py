@@ -188,20 +188,24 @@ class NCMML(MetricLearner):
         """
         rows = training_rows(self, X, y)
         self._check_sizes()
-        clusters, owners = self._clusters(rows.X, rows.codes, rows.classes)
+        clusters, owners = self._clusters(rows.X, rows.codes, rows.classes, stacklevel=4)
         units = feature_scales(rows.X)
         scaled = _in_units(rows.X, units)
         directions = eigen_directions(scaled)
         data = scores(scaled, directions)
         means = Means(_averages(data, clusters), owners)
-        start = self._start(data, rows.codes, directions, units)
+        start, origin = self._start(data, rows.codes, directions, units)
         self.scale_ = 1.0
         if isinstance(self.init, str):
             self.scale_ = best_multiple(start, data, rows.codes, means, n_jobs=self.n_jobs)
-            start *= np.sqrt(self.scale_)
-        back = directions.axes.T / units
+            start, origin = start * np.sqrt(self.scale_), origin * np.sqrt(self.scale_)
+
+        def back(found: Doubles) -> Doubles:
+            """Map of X: of all that agree on the training rows, the one nearest to the start."""
+            return np.asarray(origin + (found - start) @ (directions.axes.T / units))
+
         found = self._search(start, data, rows.codes, means, back)
-        self.components_ = (found @ back).astype(rows.X.dtype)
+        self.components_ = back(found).astype(rows.X.dtype)
         self._owners = owners
         self.means_ = _averages(rows.X, clusters).astype(rows.X.dtype)
         self._remember(rows)
@@ -245,7 +249,7 @@ class NCMML(MetricLearner):
                 "already. Leave their rows out, or fit again with all rows to move known means."
             )
             raise ValueError(msg)
-        clusters, owners = self._clusters(X, codes, new)
+        clusters, owners = self._clusters(X, codes, new, stacklevel=3)
         classes = np.union1d(self.classes_, new)
         before, after = np.searchsorted(classes, self.classes_), np.searchsorted(classes, new)
         owners = np.concatenate([before[self._owners], after[owners]])
@@ -256,7 +260,7 @@ class NCMML(MetricLearner):
         self.means_ = means[order]
         self.mean_labels_ = classes[self._owners]
         self._codes = np.concatenate([before[self._codes], after[codes]])
-        self._origin = np.arange(len(self._codes))
+        self._origin = self._twin = np.arange(len(self._codes))
         self._embedding = np.vstack([self._embedding, self._embed(X)])
         return self
 
@@ -290,9 +294,14 @@ class NCMML(MetricLearner):
         return out
 
     def _search(
-        self, start: Doubles, data: Doubles, codes: Integers, means: Means, back: Doubles
+        self,
+        start: Doubles,
+        data: Doubles,
+        codes: Integers,
+        means: Means,
+        back: Callable[[Doubles], Doubles],
     ) -> Doubles:
-        """Map with the largest objective, in the units of `data`; `back` leads to those of X."""
+        """Map of `data` with the largest objective; `back` makes it one of X."""
         strength = self.regularization / len(data)
 
         def loss(flat: Doubles) -> tuple[float, Doubles]:
@@ -312,8 +321,8 @@ class NCMML(MetricLearner):
             if self.verbose:
                 print(f"[{type(self).__name__}] step {step:4d}   objective {objectives[-1]:.6f}")
             if self.callback is not None:
-                components = np.asarray(intermediate_result.x).reshape(start.shape) @ back
-                self.callback(step, components, objectives[-1])
+                found = np.array(intermediate_result.x).reshape(start.shape)
+                self.callback(step, back(found), objectives[-1])
 
         # The vectors of L-BFGS are long enough for BLAS to share them out, and too short to gain.
         with threadpool_limits(1, user_api="blas"):
@@ -341,25 +350,29 @@ class NCMML(MetricLearner):
 
     def _start(
         self, data: Doubles, codes: Integers, directions: Directions, units: Doubles
-    ) -> Doubles:
-        """Map to start from, in the coordinates of `data`."""
+    ) -> tuple[Doubles, Doubles]:
+        """Map to start from, as one of `data` and as one of X."""
         # A map of X is one of the scores after this turn back into the units of X.
         turn = units[:, None] * directions.axes
         if isinstance(self.init, np.ndarray):
-            return np.asarray(check_array(self.init, dtype=np.float64) @ turn)
+            given = check_array(self.init, dtype=np.float64, input_name="init")
+            return given @ turn, given
         if self.init == "lda":
             most = int(codes.max())
             if most == 0:
                 msg = 'init="lda" needs rows of at least two classes; y has one class.'
                 raise ValueError(msg)
             lda = LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto").fit(data, codes)
-            return np.array(lda.scalings_.T[: min(self.n_components or most, most)])
-        # The triangle keeps distances of X in as many coordinates as the rows vary in.
-        same = np.linalg.qr(turn, mode="r")
+            found = lda.scalings_.T[: min(self.n_components or most, most)]
+            return found, found @ (directions.axes.T / units)
+        # Orthonormal rows that span the rows of X: Euclidean distance but for what lies outside,
+        # which adds the same to the distances of a row to all means.
+        plain, same = np.linalg.qr(turn)
         if self.n_components is None or self.n_components >= len(same):
-            return np.asarray(same)
+            return same, plain.T
         _, axes = np.linalg.eigh((same * data.var(axis=0)) @ same.T)
-        return np.asarray(axes[:, ::-1].T[: self.n_components] @ same)
+        leading = axes[:, ::-1].T[: self.n_components]
+        return leading @ same, leading @ plain.T
 
     def _check_sizes(self) -> None:
         width = self.n_features_in_
@@ -380,7 +393,7 @@ class NCMML(MetricLearner):
             raise ValueError(msg)
 
     def _clusters(
-        self, X: Rows, codes: Integers, classes: np.ndarray[Any, Any]
+        self, X: Rows, codes: Integers, classes: np.ndarray[Any, Any], *, stacklevel: int
     ) -> tuple[Integers, Integers]:
         """Number of the mean that each row belongs to, and the class of each mean."""
         if self.n_centroids == 1:
@@ -409,7 +422,7 @@ class NCMML(MetricLearner):
                 f"n_centroids={self.n_centroids} is more than some classes have distinct rows; "
                 f"they have fewer means: {', '.join(short)}.",
                 NeighborhoodWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
         return clusters, np.array(owners, dtype=np.intp)
 
