@@ -189,8 +189,7 @@ def importing(repeats):
 
     def start(module):
         script = (
-            "import time; t = time.perf_counter(); "
-            f"import {module}; print(time.perf_counter() - t)"
+            f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
         )
         done = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, check=True

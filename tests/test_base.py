@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from tolerances import ROUNDING
@@ -104,11 +105,26 @@ def test_training_rows_find_themselves_as_queries(fitted, blobs):
     assert not distances.any()
 
 
-def test_copies_have_neighbors_too(blobs):
-    """One line of the answer for each row of fit, merged or not."""
-    X, y = np.vstack([blobs[0], blobs[0][:3]]), np.concatenate([blobs[1], blobs[1][:3]])
-    _, indices = BayesianNCA(8).fit(X, y).kneighbors(n_neighbors=4)
-    assert indices.shape == (83, 4)
+@pytest.mark.parametrize("container", [np.asarray, scipy.sparse.csr_matrix])
+def test_without_queries_there_is_a_line_for_each_row_of_fit(blobs, container):
+    """Copies share the line of the row that stands for them; rows of weight zero have their own."""
+    X = np.vstack([blobs[0], blobs[0][[3, 7, 3]], blobs[0][:2] + 0.1])
+    y = np.concatenate([blobs[1], blobs[1][[3, 7, 3]], [0, 1]])
+    weights = np.ones(85)
+    weights[[20, 83, 84]] = 0  # one in the middle, two at the end
+    model = BayesianNCA(8).fit(container(X), y, weights)
+    distances, indices = model.kneighbors(n_neighbors=4)
+    assert distances.shape == indices.shape == (85, 4)
+    for copy, first in [(80, 3), (81, 7), (82, 3)]:
+        np.testing.assert_array_equal(indices[copy], indices[first])
+        np.testing.assert_array_equal(distances[copy], distances[first])
+    kept = np.setdiff1d(np.arange(80), [20])
+    assert set(indices.ravel()) <= set(kept)
+    peer = NearestNeighbors(n_neighbors=4).fit(model.transform(X[kept]))
+    np.testing.assert_array_equal(indices[kept], kept[peer.kneighbors()[1]])
+    left_out = peer.kneighbors(model.transform(X[[20, 83, 84]]))
+    np.testing.assert_array_equal(indices[[20, 83, 84]], kept[left_out[1]])
+    np.testing.assert_allclose(distances[[20, 83, 84]], left_out[0], rtol=ROUNDING)
 
 
 @pytest.mark.parametrize(("vote", "n_voters"), [("uniform", 5), ("uniform", 80), ("distance", 7)])

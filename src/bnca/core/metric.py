@@ -21,7 +21,7 @@ BLOCK_NUMBERS = 1 << 18
 
 
 class DistanceEstimate(NamedTuple):
-    """Posterior mean and standard deviation of squared distances (eq. 23 and 24).
+    """Posterior mean and standard deviation of squared distances (eq. 26).
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class BayesianMetric:
         return bool((self.mean < 0).any())
 
     def matrix(self) -> Doubles:
-        """Return A = Σ_l max(m_l, 0) v_l v_lᵀ, the metric nearest to the posterior mean (eq. 7)."""
+        """Return A = Σ_l max(m_l, 0) v_l v_lᵀ, the metric nearest to the posterior mean."""
         return np.asarray((self.directions * np.maximum(self.mean, 0)) @ self.directions.T)
 
     def components(self) -> Doubles:
@@ -98,7 +98,7 @@ class BayesianMetric:
         return np.asarray(X @ self.directions, dtype=np.float64)
 
     def distance(self, X: Floats, Y: Floats) -> DistanceEstimate:
-        """Squared distances of rows of X to the rows of Y beside them (eq. 23 and 24).
+        """Squared distances of rows of X to the rows of Y beside them (eq. 26).
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class BayesianMetric:
         return DistanceEstimate(mean, std)
 
     def distances(self, X: Floats, Y: Floats) -> DistanceEstimate:
-        """Squared distances of all rows of X to all rows of Y (eq. 23 and 24).
+        """Squared distances of all rows of X to all rows of Y (eq. 26).
 
         Parameters
         ----------

@@ -75,12 +75,13 @@ class GivenPairs:
         return PairBlock(margin_features(features), self.sign[part], self.weights[part])
 
     def every(self, step: int) -> GivenPairs:
-        """Return each step-th pair, standing for all."""
-        kept = self.weights[::step]
+        """Return about each step-th pair, standing for all."""
+        kept = _spread(len(self), step)
+        weights = self.weights[kept]
         return GivenPairs(
-            self.differences[::step],
-            self.sign[::step],
-            kept * (self.weights.sum() / kept.sum()),
+            self.differences[kept],
+            self.sign[kept],
+            weights * (self.weights.sum() / weights.sum()),
         )
 
 
@@ -133,15 +134,12 @@ class RowPairs:
         )
 
     def every(self, step: int) -> RowPairs:
-        """Return each step-th pair, standing for all; no row is left out more than others."""
-        while np.gcd(step, len(self.codes)) > 1:  # else the same rows would be met again and again
-            step += 1
-        numbers = np.arange(0, len(self), step)
+        """Return about each step-th pair, standing for all."""
+        numbers = _spread(len(self), step)
+        boost = self.boost * len(self) / len(numbers)
         if self.numbers is not None:
             numbers = self.numbers[numbers]
-        return RowPairs(
-            self.scores, self.codes, self.weights, numbers, self.boost * len(self) / len(numbers)
-        )
+        return RowPairs(self.scores, self.codes, self.weights, numbers, boost)
 
 
 PairSource = GivenPairs | RowPairs
@@ -206,3 +204,13 @@ def rates(squared: Doubles, alike: npt.NDArray[np.bool_]) -> Rates:
         np.append(0.0, found) / found[-1],
         1 - np.append(0.0, passed) / passed[-1],
     )
+
+
+def _spread(n: int, step: int) -> Integers:
+    """One number at random from each run of `step` numbers below n, the same every time.
+
+    Each step-th number would meet the same rows again and again.
+    """
+    starts = np.arange(0, n, step)
+    ends = np.minimum(starts + step, n)
+    return np.random.default_rng(0).integers(starts, ends)

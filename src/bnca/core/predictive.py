@@ -41,7 +41,7 @@ def vote_shares(squared_distances: Doubles, vote: str) -> Doubles:
 
 
 def averaged_neighbor_probabilities(features: Floats, draws: Doubles) -> Doubles:
-    """Neighbour probabilities averaged over T draws of the weights (eq. 26).
+    """Neighbour probabilities averaged over T draws of the weights (eq. 29).
 
     All draws go through one matrix product.  Distances are taken relative to each query's first
     candidate, so single precision is enough for the exponentials.

@@ -4,7 +4,7 @@ What is minimised is the negative lower bound, a convex function of the mean,
 
     F(m) = loss(m) + ½ (m - m0)ᵀ V0⁻¹ (m - m0).
 
-`published` repeats eq. 21 and 22 as they stand: a step with the fixed curvature of Böhning's bound.
+`published` repeats eq. 23 and 24 as they stand: a step with the fixed curvature of Böhning's bound.
 `newton` steps with the exact Hessian of the same F, and once steps are short with the last Hessian
 corrected by what the gradients have shown since (BFGS), for a Hessian costs several times a
 gradient.  `anderson` extrapolates the published steps from the last few.  All end at the same
@@ -64,9 +64,9 @@ class Solution(NamedTuple):
     Attributes
     ----------
     mean : (p,) float64
-        m_T (eq. 21 at its fixed point).
+        m_T (eq. 23 at its fixed point).
     covariance : (p, p) float64
-        V_T (eq. 20).
+        V_T (eq. 22).
     converged : bool
         Whether the last step was smaller than the tolerance.
     n_iter : int
@@ -171,7 +171,7 @@ class _Search:
 
     @cached_property
     def factor(self) -> tuple[Doubles, bool]:
-        """Cholesky factor of V_T⁻¹ (eq. 20), which no mean changes."""
+        """Cholesky factor of V_T⁻¹ (eq. 22), which no mean changes."""
         precision = self.at(self.prior.mean, "bohning").hessian
         factor, lower = scipy.linalg.cho_factor(precision, lower=True)
         return np.asarray(factor), bool(lower)

@@ -102,7 +102,7 @@ def curvature_slope(xi: Doubles) -> Doubles:
     small = xi < SMALL
     safe = np.where(small, 1.0, xi)
     tanh = np.tanh(safe / 2)
-    exact = (safe / 2 * (1 - tanh**2) - tanh) / (8 * safe**3)
+    exact = (safe / 2 * (1 - tanh**2) - tanh) / safe / safe / (8 * safe)  # ξ³ may overflow
     return np.where(small, -1 / 96 + xi**2 / 480, exact)
 
 
@@ -295,9 +295,7 @@ def _moments(mean: Doubles, precision: Doubles, *, factorized: bool) -> Moments:
         # With the mean that all of the precision gives, this is the best product q(γ) q(μ).
         precision = precision.copy()
         precision[-1, :-1] = precision[:-1, -1] = 0
-    scale = 1 / np.sqrt(np.diag(precision))
-    # A unit diagonal keeps features of very different size from spoiling the factor.
-    lower = scipy.linalg.cholesky(precision * np.outer(scale, scale), lower=True)
+    scale, lower = _factor(precision)
     inverse = scipy.linalg.solve_triangular(lower, np.eye(len(lower)), lower=True)
     log_determinant = 2 * float(np.log(scale).sum() - np.log(np.diag(lower)).sum())
     return Moments(mean, np.ascontiguousarray((inverse * scale).T), log_determinant)
@@ -313,9 +311,25 @@ def _divergence(moments: Moments, prior: Prior) -> float:
 
 
 def _solve_symmetric(matrix: Doubles, vector: Doubles) -> Doubles:
+    scale, lower = _factor(matrix)
+    return np.asarray(scale * scipy.linalg.cho_solve((lower, True), scale * vector))
+
+
+def _factor(matrix: Doubles) -> tuple[Doubles, Doubles]:
+    """Return s and L with diag(s) matrix diag(s) = L Lᵀ.
+
+    A unit diagonal keeps features of very different size from spoiling the factor.  Where features
+    are so large that the prior is lost in rounding, the little that makes up for it is added.
+    """
     scale = 1 / np.sqrt(np.diag(matrix))
-    factor = scipy.linalg.cho_factor(matrix * np.outer(scale, scale), lower=True)
-    return np.asarray(scale * scipy.linalg.cho_solve(factor, scale * vector))
+    even = matrix * np.outer(scale, scale)
+    extra = len(even) * np.finfo(np.float64).eps
+    while True:
+        try:
+            return scale, np.asarray(scipy.linalg.cholesky(even, lower=True))
+        except scipy.linalg.LinAlgError:
+            even[np.diag_indices_from(even)] += extra
+            extra *= 10
 
 
 def _change(old: Moments, new: Moments) -> float:

@@ -1,22 +1,20 @@
-"""Target neighbours and impostors: the pairs of rows that LMNN is a sum over, found exactly.
+"""Impostors: the pairs of rows that LMNN pushes apart, found exactly, and what they add up to.
 
-Under a map, a row l of another class is an impostor of row i and its target neighbour j where it
-comes within the margin, d²(i, l) < 1 + d²(i, j).  Rows are sorted by class, and a block of them is
-held against the rows of all *later* classes by single-precision matrix products, which finds the
-impostors of both sides at once without an (n, n) array.  Whoever could be one, given the rounding
-of such a product, is measured again from differences.
+Rows are sorted by class, and a block of them is held against the rows of all *later* classes by
+single-precision matrix products, which finds the impostors of both sides at once without an (n, n)
+array.  Whoever could be one, given the rounding of such a product, is measured again from
+differences.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from bnca.blocks import cut, map_runs
-from bnca.neighbors import nearest
+from bnca.rivals._targets import margin_of, squared_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bnca.core.arrays import Doubles, Floats, Integers
+    from bnca.rivals._targets import Margin, Triples
 
 BLOCK_ROWS = 512
 """Rows of a block, whose pairs are measured and added up together."""
@@ -33,53 +32,6 @@ TILE_ROWS, TILE_COLUMNS = 256, 1024
 
 CHUNK_PAIRS = 1 << 18
 """About how many pairs wait before they are measured and added up; memory grows with it."""
-
-GATHER_NUMBERS = 1 << 16
-"""Coordinates gathered at a time to measure pairs: they stay in cache."""
-
-
-@dataclass(frozen=True, eq=False)
-class Triples:
-    """Rows sorted by class, and the target neighbours of each.
-
-    Attributes
-    ----------
-    rows : (n, r)
-        Coordinates z, in the precision that pairs are to be measured in.
-    ends : (n,)
-        Position after the last row of each row's own class.
-    targets : (n, K)
-        Positions of the target neighbours.  A row of a class with fewer than K others has itself in
-        the places left over, at distance zero.
-    has_target : (n, K) bool
-        Which places are taken.
-    """
-
-    rows: Floats
-    ends: Integers
-    targets: Integers
-    has_target: npt.NDArray[np.bool_]
-
-
-class Margin(NamedTuple):
-    """Images of the rows under a map, and how far the margin of each reaches.
-
-    Attributes
-    ----------
-    images : (n, q)
-        z Lᵀ.
-    pulls : (n, K) float64
-        d²(i, j), zero where a place is not taken.
-    reach : (n, K) float64
-        1 + d²(i, j), or -inf where a place is not taken.
-    top : (n,) float64
-        The largest of them, or -inf for a row without targets.
-    """
-
-    images: Floats
-    pulls: Doubles
-    reach: Doubles
-    top: Doubles
 
 
 class Draw(NamedTuple):
@@ -171,90 +123,6 @@ class Sums:
         self.kept = self.kept + other.kept if both else None  # type: ignore[operator]
 
 
-def triples(rows: Floats, codes: Integers, k: int, *, n_jobs: int | None = None) -> Triples:
-    """Sort rows by class and find the k nearest of its own class to each, or all where fewer.
-
-    Parameters
-    ----------
-    rows : (n, r)
-        Coordinates.
-    codes : (n,)
-        Class of each row, 0 .. n_classes - 1; at least one class has two rows.
-    k : int
-        K.
-    n_jobs : int or None
-        Threads.
-
-    Returns
-    -------
-    Triples
-        Sorted rows and their targets.
-    """
-    order = np.argsort(codes, kind="stable")
-    sizes = np.bincount(codes)
-    stops = np.cumsum(sizes)
-    width = min(k, int(sizes.max()) - 1)
-    targets = np.repeat(np.arange(len(rows))[:, None], width, axis=1)
-    has_target = np.zeros(targets.shape, dtype=np.bool_)
-    ordered = rows[order]
-    for stop, size in zip(stops, sizes, strict=True):
-        found = min(width, size - 1)
-        if found > 0:
-            own = slice(stop - size, stop)
-            inside = ordered[own].astype(np.float64)
-            targets[own, :found] = nearest(inside, found, n_jobs=n_jobs).indices + own.start
-            has_target[own, :found] = True
-    return Triples(ordered, np.repeat(stops, sizes), targets, has_target)
-
-
-def margin_of(data: Triples, L: Doubles, n_jobs: int | None) -> Margin:
-    """Map the rows and measure their target neighbours."""
-    n, k = data.targets.shape
-    single = L.T.astype(data.rows.dtype)
-    images = np.empty((n, len(L)), dtype=data.rows.dtype)
-    pulls = np.empty((n, k))
-
-    def embed(run: Sequence[slice]) -> None:
-        for part in run:
-            np.matmul(data.rows[part], single, out=images[part])
-
-    def measure(run: Sequence[slice]) -> None:
-        for part in run:
-            own = np.arange(part.start, part.stop)
-            for place in range(k):
-                pulls[part, place] = squared_distances(images, own, data.targets[part, place])
-
-    for work in (embed, measure):
-        map_runs(work, cut(n, 2048), n_jobs)
-    reach = np.where(data.has_target, 1 + pulls, -np.inf)
-    return Margin(images, pulls, reach, reach.max(axis=1))
-
-
-def squared_distances(
-    images: Floats, first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
-) -> Doubles:
-    """Squared distances of listed pairs of rows, a bounded number at a time."""
-    out = np.empty(len(first))
-    for part in cut(len(out), max(1, GATHER_NUMBERS // images.shape[1])):
-        gap = images[second[part]]
-        gap -= images[first[part]]
-        out[part] = np.einsum("ij,ij->i", gap, gap)
-    return out
-
-
-def slack_needed(before: Margin, now: Margin) -> float:
-    """How much wider than its radius each margin must have been searched to miss no pair now.
-
-    A pair further apart than (1 + slack) times the larger of its two radii √top has since come
-    closer by no more than both of its rows have moved.
-    """
-    moved = np.linalg.norm((now.images - before.images).astype(np.float64), axis=1)
-    some = np.isfinite(before.top)
-    reached = np.sqrt(now.top[some]) + moved[some] + moved.max()
-    # The last term covers the rounding of images and distances in single precision.
-    return float((reached / np.sqrt(before.top[some])).max() - 1 + 1e-5)
-
-
 def read(data: Triples, margin: Margin, kept: list[Pairs], n_jobs: int | None) -> Sums:
     """Sum over pairs that were kept."""
 
@@ -291,7 +159,7 @@ def search(
         By how much, relative to its radius, each margin is widened.  Pairs in the wider margin add
         nothing to the sums, but may be kept.
     room : int
-        How many pairs may be kept.
+        About how many pairs may be kept.
 
     Returns
     -------
@@ -301,7 +169,7 @@ def search(
     tables = _Tables.of(margin, slack)
 
     def work(run: Sequence[slice]) -> Sums:
-        sums = Sums(data, room)
+        sums = Sums(data, room // 4)  # no run has more than about a quarter of all pairs
         waiting: list[Pairs] = []
         spare = np.empty((TILE_ROWS, TILE_COLUMNS), dtype=np.float32)
         for block in run:
@@ -350,7 +218,8 @@ class _Tables(NamedTuple):
         # norm of at most |z| + √reach.
         width = 2 * np.sqrt(square.astype(np.float64)) + np.sqrt(np.maximum(reach, 0))
         reach += np.finfo(np.float32).eps * (left.shape[1] + 4) * width**2
-        limit = np.nextafter(reach.astype(np.float32), np.float32(np.inf))
+        # Capped where single precision ends: no product gets there.
+        limit = np.nextafter(np.minimum(reach, 1e38).astype(np.float32), np.float32(np.inf))
         return cls(left, right, limit)
 
     def within(self, block: slice, columns: slice, ends: Integers, spare: Floats) -> Pairs:
@@ -380,7 +249,7 @@ def _drawn(pairs: Pairs, draw: Draw) -> Pairs:
     """Leave out the pairs that were not drawn; a hash of its rows decides for each."""
     mixed = pairs.first.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed += pairs.second.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
-    mixed += np.uint64(draw.seed) * np.uint64(0x165667B19E3779F9)
+    mixed += np.uint64(draw.seed * 0x165667B19E3779F9 % 2**64)
     for shift in (np.uint64(31), np.uint64(29)):
         mixed ^= mixed >> shift
         mixed *= np.uint64(0xBF58476D1CE4E5B9)

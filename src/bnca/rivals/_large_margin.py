@@ -1,4 +1,4 @@
-"""The objective of LMNN, where to start, and the search for its least value.
+"""The objective of LMNN, and where to start the search for its least value.
 
 With squared distances d² under the map L, T(i) the nearest rows of row i's own class and l any row
 of another class, the objective is
@@ -12,25 +12,27 @@ that parts the two.
 
 from __future__ import annotations
 
-from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
 
 from bnca.blocks import cut, map_runs
-from bnca.rivals._impostors import margin_of, read, search, slack_needed
+from bnca.rivals._impostors import read, search
+from bnca.rivals._lbfgs import Value
+from bnca.rivals._targets import margin_of, slack_needed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from bnca.core.arrays import Doubles, Integers
-    from bnca.rivals._impostors import Draw, Margin, Pairs, Sums, Triples
+    from bnca.rivals._impostors import Draw, Pairs, Sums
+    from bnca.rivals._targets import Margin, Triples
 
 KEEP_FROM = 4_000
 """Rows from which pairs are kept; among fewer, a search costs no more than reading them."""
 
-KEPT_PER_ROW = 100
+KEPT_PER_ROW = 64
 """Pairs kept for each row at most; where there are more, every value takes a search."""
 
 AHEAD = 4.0
@@ -38,23 +40,6 @@ AHEAD = 4.0
 
 NARROWEST, WIDEST = 0.02, 0.2
 """How much wider than the margin's radius pairs are kept, at least and at most."""
-
-FIRST_STEP = 0.1
-"""Length of the first step tried, relative to the starting map."""
-
-MEMORY = 10
-"""How many past steps L-BFGS knows."""
-
-TRIALS = 20
-"""Points tried along one direction at most."""
-
-
-class Value(NamedTuple):
-    """The objective at a map: f(L), its gradient (q, r), and how many triples are active."""
-
-    loss: float
-    gradient: Doubles
-    n_active: int
 
 
 class Objective:
@@ -96,9 +81,7 @@ class Objective:
     def __call__(self, L: Doubles) -> Value:
         """Value at L."""
         margin = margin_of(self.data, L, self.n_jobs)
-        sums = self._pairs(margin)
-        push = self.push if self.draw is None else self.push / self.draw.share
-        return _assemble(self.data, L, margin, sums, 1 - self.push, push, self.n_jobs)
+        return self._assemble(L, margin, self._pairs(margin))
 
     def _pairs(self, margin: Margin) -> Sums:
         """Sum over all active pairs, from those kept if that is proved to be enough."""
@@ -117,36 +100,29 @@ class Objective:
         self._searched, self._kept, self._slack, self._calls = margin, sums.kept, slack, 0
         return sums
 
+    def _assemble(self, L: Doubles, margin: Margin, sums: Sums) -> Value:
+        """Put f and its gradient together; 2 L S with S = H + Hᵀ, half of each pair in H."""
+        rows, targets = self.data.rows, self.data.targets
+        pull = 1 - self.push
+        push = self.push if self.draw is None else self.push / self.draw.share
+        weights = pull + push * sums.uses
+        degree = weights.sum(axis=1) - push * sums.degree
+        degree += np.bincount(targets.ravel(), weights.ravel(), len(degree))
 
-def _assemble(
-    data: Triples,
-    L: Doubles,
-    margin: Margin,
-    sums: Sums,
-    pull: float,
-    push: float,
-    n_jobs: int | None,
-) -> Value:
-    """Put f and its gradient together; 2 L S with S = H + Hᵀ, half of each pair in H."""
-    weights = pull + push * sums.uses
-    degree = weights.sum(axis=1) - push * sums.degree
-    degree += np.bincount(data.targets.ravel(), weights.ravel(), len(degree))
-    rows = data.rows
+        def work(run: Sequence[slice]) -> Doubles:
+            half = np.zeros((rows.shape[1], rows.shape[1]))
+            for part in run:
+                near = rows[part] * (degree[part, None] / 2).astype(rows.dtype)
+                for place, weight in enumerate(weights[part].astype(rows.dtype).T):
+                    near -= rows[targets[part, place]] * weight[:, None]
+                half += rows[part].T @ near
+            return half
 
-    def work(run: Sequence[slice]) -> Doubles:
-        half = np.zeros((rows.shape[1], rows.shape[1]))
-        for part in run:
-            near = rows[part] * (degree[part, None] / 2).astype(rows.dtype)
-            for place, weight in enumerate(weights[part].astype(rows.dtype).T):
-                near -= rows[data.targets[part, place]] * weight[:, None]
-            half += rows[part].T @ near
-        return half
-
-    half = push * sums.cross
-    for block in map_runs(work, cut(len(rows), 1024), n_jobs):
-        half += block
-    loss = pull * float(margin.pulls.sum()) + push * sums.hinge
-    return Value(loss, 2 * L @ (half + half.T), int(sums.uses.sum()))
+        half = push * sums.cross
+        for block in map_runs(work, cut(len(rows), 1024), self.n_jobs):
+            half += block
+        loss = pull * float(margin.pulls.sum()) + push * sums.hinge
+        return Value(loss, 2 * L @ (half + half.T), int(sums.uses.sum()))
 
 
 def best_scale(data: Triples, L: Doubles, push: float) -> float:
@@ -177,148 +153,16 @@ def best_scale(data: Triples, L: Doubles, push: float) -> float:
     return 1 / typical if typical > 0 else 1.0
 
 
-class Learned(NamedTuple):
-    """A map, and how the search for it ended.
-
-    Attributes
-    ----------
-    L : (q, r) float64
-        The map.
-    loss : float
-        f(L).
-    n_iter : int
-        Steps taken.
-    ended : {"tol", "max_iter", "stuck", "callback"}
-        Whether two steps in a row lowered f by less than the tolerance; or steps ran out; or no
-        lower point was found even down the gradient; or the callback raised StopIteration.
-    """
-
-    L: Doubles
-    loss: float
-    n_iter: int
-    ended: str
-
-
-class _Point(NamedTuple):
-    """A map and the objective there."""
-
-    L: Doubles
-    value: Value
-
-
-_History = deque[tuple["Doubles", "Doubles"]]
-
-
-def minimize(
-    objective: Callable[[Doubles], Value],
-    start: Doubles,
-    *,
-    max_iter: int,
-    tol: float,
-    callback: Callable[[int, Doubles, Value], None] | None = None,
-) -> Learned:
-    """Minimise f by L-BFGS, with a line search that asks no more than f with kinks can give.
-
-    Parameters
-    ----------
-    objective : callable
-        ``objective(L)`` returns a `Value`.
-    start : (q, r)
-        Where to start.
-    max_iter : int
-        Steps at most.
-    tol : float
-        When two steps in a row lower f by less than this, relative to f, or to a hundredth of f at
-        the start if that is more, the search ends.
-    callback : callable or None
-        Called as ``callback(step, L, value)`` after each step.
-
-    Returns
-    -------
-    Learned
-        The map, and how the search for it ended.
-    """
-    point = _Point(start, objective(start))
-    floor = point.value.loss / 100  # classes that can be told apart may let f go to zero
-    history: _History = deque(maxlen=MEMORY)
-    ended, taken, short_steps = "max_iter", 0, 0
-    while taken < max_iter:
-        direction = _direction(point.value.gradient, history)
-        size = float(np.linalg.norm(direction))
-        if size == 0:
-            ended = "tol"
-            break
-        first = 1.0 if history else FIRST_STEP * (float(np.linalg.norm(start)) or 1.0) / size
-        new = _line_search(objective, point, direction, first)
-        if new is None:
-            if not history:
-                ended = "stuck"
-                break
-            history.clear()  # the slopes of the past mislead beyond a kink: down the gradient
-            continue
-        move, turn = new.L - point.L, new.value.gradient - point.value.gradient
-        if np.vdot(move, turn) > 0:
-            history.append((move, turn))
-        gain = point.value.loss - new.value.loss
-        short_steps = short_steps + 1 if gain <= tol * max(new.value.loss, floor) else 0
-        point = new
-        taken += 1
-        try:
-            if callback is not None:
-                callback(taken, point.L, point.value)
-        except StopIteration:
-            ended = "callback"
-            break
-        if short_steps > 1:
-            ended = "tol"
-            break
-    return Learned(point.L, point.value.loss, taken, ended)
-
-
-def _direction(gradient: Doubles, history: _History) -> Doubles:
-    """- B ∇f, B being the inverse curvature that past moves and turns of the gradient suggest."""
-    direction = -gradient
-    shares: list[float] = []
-    for move, turn in reversed(history):
-        shares.append(float(np.vdot(move, direction) / np.vdot(move, turn)))
-        direction = direction - shares[-1] * turn
-    if history:
-        move, turn = history[-1]
-        direction = direction * (np.vdot(move, turn) / np.vdot(turn, turn))
-    for (move, turn), share in zip(history, reversed(shares), strict=True):
-        direction = direction + (share - np.vdot(turn, direction) / np.vdot(move, turn)) * move
-    return np.asarray(direction)
-
-
-def _line_search(
-    objective: Callable[[Doubles], Value], point: _Point, direction: Doubles, length: float
-) -> _Point | None:
-    """Lower point along a direction where the slope is no longer as steep (weak Wolfe conditions).
-
-    Doubles a length that is too short and halves the interval once there is one that is too long,
-    which also ends at a kink.  None where nothing lower was found.
-    """
-    slope = float(np.vdot(point.value.gradient, direction))
-    short, long = 0.0, np.inf
-    best = None
-    for _ in range(TRIALS):
-        L = point.L + length * direction
-        new = _Point(L, objective(L))
-        if not new.value.loss < point.value.loss + 1e-4 * length * slope:
-            long = length
-        else:
-            best = new
-            if np.vdot(new.value.gradient, direction) >= 0.9 * slope:
-                break
-            short = length
-        length = 2 * short if np.isinf(long) else (short + long) / 2
-    return best
-
-
 def start_map(
-    init: str, rows: Doubles, codes: Integers, axes: Doubles, q: int, rng: np.random.RandomState
+    init: str,
+    rows: Doubles,
+    codes: Integers,
+    *,
+    axes: Doubles,
+    q: int,
+    rng: np.random.RandomState,
 ) -> Doubles:
-    """Map of the rows' coordinates, (q, r), that the search starts from.
+    """Map of the rows' coordinates that the search starts from.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ def training_pairs(
     pairs = check_array(
         pairs, allow_nd=True, ensure_2d=False, dtype=[np.float64, np.float32], input_name="pairs"
     )
-    if pairs.ndim != 3 or pairs.shape[1] != 2 or pairs.shape[2] < 1:  # noqa: PLR2004
+    if pairs.ndim != 3 or pairs.shape[1] != 2 or pairs.shape[2] < 1:
         msg = (
             "pairs must have shape (n, 2, n_features), two rows for each pair; got shape "
             f"{pairs.shape}. Try np.stack([A, B], axis=1) with arrays of shape (n, n_features), or "
@@ -236,7 +236,7 @@ def pair_labels(y: Any, pairs: Any) -> Doubles:
     check_consistent_length(pairs, y)
     values = np.unique(y)
     if y.dtype.kind not in "iuf" or not np.isin(values, (-1, 1)).all():
-        shown = ", ".join(map(repr, values[:5].tolist())) + (", ..." if len(values) > 5 else "")  # noqa: PLR2004
+        shown = ", ".join(map(repr, values[:5].tolist())) + (", ..." if len(values) > 5 else "")
         msg = (
             "y must hold +1 for pairs that are alike and -1 for pairs that are not; got the values "
             f"{shown}. For True and False, or 1 and 0, try np.where(y, 1, -1)."

@@ -202,7 +202,7 @@ class SupervisedBML(PairModel, PosteriorClassifier):
             Fitted.
         """
         rows = training_rows(self, X, y, sample_weight, merge=True)
-        if len(rows.classes) < 2:  # noqa: PLR2004 - alike and different
+        if len(rows.classes) < 2:
             msg = (
                 f"{type(self).__name__} needs rows of at least two classes, to see pairs that are "
                 "alike and pairs that are not; y has one class."

@@ -229,6 +229,7 @@ class BML(PairModel, ClassifierMixin, BaseEstimator):
         ndarray of shape (n,)
             Margins.
         """
+        check_is_fitted(self)
         return np.asarray(self.threshold_ - self.pair_distance(pairs))
 
     def predict(self, pairs: Any) -> Integers:
@@ -244,7 +245,6 @@ class BML(PairModel, ClassifierMixin, BaseEstimator):
         ndarray of shape (n,)
             +1 where the squared distance is at most ``threshold_``.
         """
-        check_is_fitted(self)
         return np.where(self.decision_function(pairs) >= 0, 1, -1)
 
     def predict_proba(self, pairs: Any) -> Doubles:

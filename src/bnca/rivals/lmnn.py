@@ -17,16 +17,18 @@ from sklearn.utils.validation import check_array
 from bnca.base import MetricLearner
 from bnca.core.features import DENSE_SIDE, eigen_directions, scores
 from bnca.exceptions import NeighborhoodWarning
-from bnca.rivals._impostors import Draw, count_pairs, triples
-from bnca.rivals._large_margin import Learned, Objective, best_scale, minimize, start_map
+from bnca.rivals._impostors import Draw, count_pairs
+from bnca.rivals._large_margin import Objective, best_scale, start_map
+from bnca.rivals._lbfgs import Learned, minimize
+from bnca.rivals._targets import triples
 from bnca.validation import training_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bnca.core.arrays import Doubles
-    from bnca.rivals._impostors import Triples
-    from bnca.rivals._large_margin import Value
+    from bnca.rivals._lbfgs import Value
+    from bnca.rivals._targets import Triples
     from bnca.validation import TrainingRows
 
 
@@ -44,7 +46,8 @@ class LMNN(MetricLearner):
         `NeighborhoodWarning`; a single row of a class has none, and is only kept at a distance.
     n_components : int or None, default=None
         Number of rows of the map; None is as many as there are directions in which X varies.
-    init : {"auto", "pca", "lda", "identity", "random"} or array of shape (n_components, n_features), default="auto"
+    init : {"auto", "pca", "lda", "identity", "random"} or array of shape (n_components, \
+n_features), default="auto"
         Where the search starts: principal axes, linear discriminants, leading features, standard
         normal numbers, or a given map.  "auto" is "lda" for fewer directions than there are
         classes, otherwise "pca", which in full is Euclidean distance.
@@ -54,10 +57,12 @@ class LMNN(MetricLearner):
         multiplying X by a number changes no prediction; and the search takes fewer steps.
     push_loss_weight : float, default=0.5
         w in (0, 1], the weight of the sum that pushes; 1 - w is that of the sum that pulls.
-    max_iter : int, default=100
-        Steps of L-BFGS at most.
-    tol : float, default=1e-5
-        A step that lowers the objective by less than this, relative to it, ends the search.
+    max_iter : int, default=200
+        Steps of L-BFGS at most.  With few rows in many directions the map overfits towards the end
+        of the search, and a number near 10 may serve better.
+    tol : float, default=1e-4
+        When two steps in a row lower the objective by less than this, relative to it (or to a
+        hundredth of where it began), the search ends.
     max_impostors : int or None, default=None
         About how many pairs of rows to push apart at the start; where there are more, that many are
         drawn at random and count for all.  None takes every pair.
@@ -89,7 +94,7 @@ class LMNN(MetricLearner):
     n_iter_ : int
         Steps taken.
     converged_ : bool
-        Whether the last step lowered the objective by less than tol.
+        Whether the search ended by tol.
     loss_ : float
         The objective at the end.
     n_features_in_ : int
@@ -142,8 +147,8 @@ class LMNN(MetricLearner):
         init: Any = "auto",
         rescale: bool = True,
         push_loss_weight: float = 0.5,
-        max_iter: int = 100,
-        tol: float = 1e-5,
+        max_iter: int = 200,
+        tol: float = 1e-4,
         max_impostors: int | None = None,
         warm_start: bool = False,
         callback: Callable[[int, Doubles, float], None] | None = None,
@@ -256,7 +261,7 @@ class LMNN(MetricLearner):
             few = self.n_components is not None and self.n_components < min(n_classes, r)
             init = "lda" if few else "pca"
         q = self.n_components or (width if init == "identity" else r)
-        L = start_map(init, coordinates, rows.codes, axes, q, rng)
+        L = start_map(init, coordinates, rows.codes, axes=axes, q=q, rng=rng)
         return L * np.sqrt(best_scale(data, L, self.push_loss_weight)) if self.rescale else L
 
     def _given(self, start: Any, name: str, width: int) -> Doubles:
