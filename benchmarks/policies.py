@@ -1,6 +1,6 @@
 """Numbers behind docs/decisions: negative weights, copies of rows, solvers, where neighbours are.
 
-    python benchmarks/policies.py --data-dir FOLDER [--part negative copies solvers candidates]
+    python benchmarks/policies.py --data-dir FOLDER [--part negative copies]
 
 Sets that are not in FOLDER (or BNCA_DATA) are skipped; scikit-learn's digits are always there.
 """
@@ -76,7 +76,7 @@ def score(P, truth):
 
 
 def negative(folder, seeds):
-    """What the mean and draws with negative weights do to votes (a wide prior, so that some are)."""
+    """What negative weights do to votes; the prior is wide, so that there are some."""
     for name, X, y in load(folder):
         for noise in (0.0, 0.3):
             rows, count = {}, []
@@ -144,7 +144,28 @@ def solvers(folder, seeds):
             )
 
 
-PARTS = {"negative": negative, "copies": copies, "candidates": candidates, "solvers": solvers}
+def prior(folder, seeds):
+    """Prior mean and variance, in units of the data, over all sets and noise levels at hand."""
+    rows = {}
+    for _, X, y in load(folder):
+        for per_class, noise in ((10, 0.0), (10, 0.3), (30, 0.0)):
+            for seed in range(seeds):
+                A, a, B, b = draw(X, y, per_class, noise, seed)
+                for mean in (1.0, 4.0, 10.0):
+                    for variance in (0.01, 0.1, 1.0, 10.0):
+                        model = BayesianNCA(prior_mean=mean, prior_variance=variance).fit(A, a)
+                        policy = f"mean {mean:g}, variance {variance:g}"
+                        rows.setdefault(policy, []).append(score(model.predict_proba(B), b))
+    report("all", rows)
+
+
+PARTS = {
+    "prior": prior,
+    "negative": negative,
+    "copies": copies,
+    "candidates": candidates,
+    "solvers": solvers,
+}
 
 
 def main():

@@ -67,7 +67,7 @@ class Mnist:
         self.X, self.y, self.dims = X[order], y[order], dims
 
     def split(self, n):
-        """n rows to learn from, up to 5,000 others to test on."""
+        """Take n rows to learn from, up to 5,000 others to test on."""
         train, test = self.X[:n], self.X[n : n + 5000]
         center = train.mean(0)
         scatter = (train - center).T @ (train - center)
@@ -128,7 +128,7 @@ def memory(mnist):
     """Peak memory of a process that fits 60,000 rows (its own data not counted twice)."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     A, y, *_ = mnist.split(60000)
-    path = Path(os.environ.get("TMPDIR", "/tmp")) / f"bnca-speed-{os.getpid()}.npz"  # noqa: S108
+    path = Path(os.environ.get("TMPDIR", "/tmp")) / f"bnca-speed-{os.getpid()}.npz"
     np.savez(path, A=A, y=y)
     script = (
         "import sys, resource, numpy as np, warnings; warnings.simplefilter('ignore')\n"

@@ -2,6 +2,7 @@ import csv
 import sys
 
 import pytest
+
 from bnca import __version__, cli
 
 SMALL = ["compare", "--train", "60", "--repeats", "2"]
@@ -70,9 +71,14 @@ def test_folder_that_is_a_file_is_refused(tmp_path, capsys):
 def test_failed_writing_keeps_the_old_file(tmp_path):
     old = tmp_path / "old.txt"
     old.write_text("kept")
-    with pytest.raises(RuntimeError), cli._replacing(old) as new:
-        new.write_text("half")
-        raise RuntimeError
+
+    def fail():
+        with cli._replacing(old) as new:
+            new.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert old.read_text() == "kept"
     assert list(tmp_path.iterdir()) == [old]
 

@@ -15,7 +15,7 @@ def test_python_examples_run(capsys):
     assert found
     names = {}
     for source in found:
-        exec(compile(source, str(README), "exec"), names)  # noqa: S102
+        exec(compile(source, str(README), "exec"), names)
     assert re.search(
         r"\d with probability 0\.\d\d; d² = \d+\.\d ± \d+\.\d", capsys.readouterr().out
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LinearMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """A transformer by a learned linear map L, ``components_``: d(x, x') = |L (x - x')|."""
+    """A transformer by a learned linear map L, ``components_``: ``d(x, x') = |L (x - x')|``."""
 
     components_: Floats
     n_features_in_: int

@@ -45,8 +45,8 @@ class BayesianNCA(PosteriorClassifier):
 
     A row x picks a neighbour t among the K nearest with probability proportional to exp(-d²), with
     the squared distance d² = Σ_l γ_l (v_lᵀ(x - x_t))² along the principal axes v_l.  The weights γ
-    have a Gaussian prior; the log-likelihood that rows pick neighbours of their own class is bounded
-    below by a quadratic, so the posterior N(m_T, V_T) is Gaussian too.
+    have a Gaussian prior; the log-likelihood that rows pick neighbours of their own class has a
+    quadratic lower bound, so the posterior N(m_T, V_T) is Gaussian too.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class BayesianNCA(PosteriorClassifier):
     metric_ : BayesianMetric
         Axes, and posterior mean and covariance of their weights.
     components_ : ndarray of shape (n_components, n_features)
-        L of the mean metric: distances are |L (x - x')|.
+        L of the mean metric: distances are ``|L (x - x')|``.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     n_neighbors_ : int

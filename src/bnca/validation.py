@@ -207,9 +207,10 @@ def _merge_repeats(X: Rows, y: Any, weights: Doubles) -> tuple[Integers, Integer
     for at in np.flatnonzero(count[code] > 1):
         i = int(given[at])
         stands_for[at] = first.setdefault((words[at].tobytes(), y[i]), i)
-    total = np.bincount(stands_for, weights[given], minlength=len(weights))
-    origin = np.unique(stands_for)
-    twin = np.full(len(weights), -1)
+    total: Doubles = np.zeros(len(weights))
+    np.add.at(total, stands_for, weights[given])
+    origin: Integers = np.unique(stands_for)
+    twin: Integers = np.full(len(weights), -1, dtype=np.intp)
     twin[given] = np.searchsorted(origin, stands_for)
     return origin, twin, total[origin]
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from bnca.experiments import compare
 from sklearn.datasets import load_iris
+
+from bnca.experiments import compare
 
 
 def row(method, seed, accuracy):

@@ -96,7 +96,8 @@ class Anchors:
         return Block(eigen_features(differences), agree, self.weights[part])
 
     def _agreement(self, rows: Integers, lists: Integers) -> Doubles:
-        return (self.codes[lists] == self.codes[rows, None]).astype(np.float64)
+        same = self.codes[lists] == self.codes[rows, None]
+        return np.asarray(same, dtype=np.float64)
 
     def statistics(
         self, part: slice, mean: Doubles, curvature: Curvature, scratch: Floats

@@ -167,7 +167,8 @@ def run(
         unit = np.sqrt(X[train].var(axis=0).sum() / 2)
         given = flip(y[train], noise, np.random.default_rng(seed))
         for method in methods():
-            yield _row(method, X[train] / unit, given, X[test] / unit, y[test], seed)
+            learn, judge = (X[train] / unit, given), (X[test] / unit, y[test])
+            yield _row(method, learn, judge, seed)
 
 
 def summarize(rows: Sequence[Row]) -> list[Summary]:
@@ -195,8 +196,9 @@ def summarize(rows: Sequence[Row]) -> list[Summary]:
 
 
 def _row(
-    method: Method, X: Doubles, y: Integers, X_test: Doubles, y_test: Integers, seed: int
+    method: Method, learn: tuple[Doubles, Integers], judge: tuple[Doubles, Integers], seed: int
 ) -> Row:
+    (X, y), (X_test, y_test) = learn, judge
     with warnings.catch_warnings():
         # Stopping early is one of NCA's settings, and under noise projections are the rule.
         warnings.simplefilter("ignore", ConvergenceWarning)
