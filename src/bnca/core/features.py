@@ -56,6 +56,8 @@ def eigen_directions(X: Rows, n_components: int | None = None) -> Directions:
     """
     n, width = X.shape
     smaller = min(n, width)
+    if not isinstance(X, np.ndarray):
+        X = X.astype(np.float64, copy=False)  # SciPy sums sparse rows in their own precision
     wanted = smaller if n_components is None else min(n_components, smaller)
     center = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
     if not isinstance(X, np.ndarray) and smaller > DENSE_SIDE:
@@ -99,7 +101,7 @@ def eigen_features(differences: Floats) -> Floats:
 def _scatter(X: Rows, center: Doubles) -> Doubles:
     """Return Σ (x - centre)(x - centre)ᵀ, summed in float64 a block of rows at a time."""
     if not isinstance(X, np.ndarray):
-        cross = (X.T @ X).toarray().astype(np.float64)
+        cross = (X.T @ X).toarray()
         return np.asarray(cross - X.shape[0] * np.outer(center, center))
     total = np.zeros((X.shape[1], X.shape[1]))
     for start in range(0, X.shape[0], 4096):
@@ -120,7 +122,7 @@ def _top_eigenvectors(matrix: Doubles, wanted: int) -> tuple[Doubles, Doubles]:
 def _axes_through_gram(X: Rows, center: Doubles, wanted: int) -> tuple[Doubles, Doubles]:
     """Axes when there are fewer rows than columns, through the (n, n) cross product."""
     if not isinstance(X, np.ndarray):
-        inner = (X @ X.T).toarray().astype(np.float64)
+        inner = (X @ X.T).toarray()
         inner -= inner.mean(axis=0)
         inner -= inner.mean(axis=1)[:, None]
         strength, left = _top_eigenvectors((inner + inner.T) / 2, wanted)
@@ -152,7 +154,9 @@ def _krylov_axes(X: Any, center: Doubles, wanted: int) -> tuple[Doubles, Doubles
     operator = scipy.sparse.linalg.LinearOperator(
         (n, width), matvec=forward, rmatvec=backward, dtype=np.float64
     )
-    start = np.random.default_rng(0).standard_normal(min(n, width))
-    _, singular, right = scipy.sparse.linalg.svds(operator, k=wanted, v0=start)
+    # ARPACK is the better tested of the two, but cannot find all axes.
+    tool = "arpack" if wanted < min(n, width) else "propack"
+    start = np.random.default_rng(0).standard_normal(n if tool == "propack" else min(n, width))
+    _, singular, right = scipy.sparse.linalg.svds(operator, k=wanted, v0=start, solver=tool)
     order = np.argsort(singular)[::-1]
     return np.asarray(right[order].T), np.asarray(singular[order] ** 2)

@@ -296,7 +296,8 @@ def _moments(mean: Doubles, precision: Doubles, *, factorized: bool) -> Moments:
         precision = precision.copy()
         precision[-1, :-1] = precision[:-1, -1] = 0
     scale, lower = _factor(precision)
-    inverse = scipy.linalg.solve_triangular(lower, np.eye(len(lower)), lower=True)
+    # Not solve_triangular, for which OpenBLAS wakes its threads however small the factor is.
+    inverse, _ = scipy.linalg.lapack.dtrtri(lower, lower=1)
     log_determinant = 2 * float(np.log(scale).sum() - np.log(np.diag(lower)).sum())
     return Moments(mean, np.ascontiguousarray((inverse * scale).T), log_determinant)
 

@@ -135,7 +135,7 @@ def best_scale(data: Triples, L: Doubles, push: float) -> float:
     n = len(data.rows)
     images = data.rows.astype(np.float64) @ L.T
     owners = np.flatnonzero(data.has_target.any(axis=1))
-    anchors = owners[np.linspace(0, len(owners) - 1, min(len(owners), 64)).astype(np.intp)]
+    anchors = owners[np.linspace(0, len(owners) - 1, min(len(owners), 128)).astype(np.intp)]
     others = np.linspace(0, n - 1, min(n, 2048)).astype(np.intp)
     pulls = ((images[anchors, None] - images[data.targets[anchors]]) ** 2).sum(axis=2)
     square = np.einsum("ij,ij->i", images, images)
