@@ -57,7 +57,7 @@ def principal_scores(train, test, dims):
 
 
 def sample(data, n, dims, seed):
-    """n rows to train on and up to 5,000 to test on, as principal scores of unit scale."""
+    """Rows, n to train on and up to 5,000 to test on, as principal scores of unit scale."""
     X = data["X"].reshape(len(data["y"]), -1).astype(np.float32)
     order = np.random.default_rng(seed).permutation(len(X))
     train, test = order[:n], order[n : n + 5000]
@@ -68,7 +68,7 @@ def sample(data, n, dims, seed):
 
 
 def objective(L, X, y, push=0.5):
-    """The objective by its definition, over all pairs of rows and in float64; belongs to neither."""
+    """The objective by its definition, over all pairs of rows, in float64; it is neither's own."""
     loss = 0.0
     mapped = X @ L.T
     for label in np.unique(y):
@@ -84,11 +84,11 @@ def objective(L, X, y, push=0.5):
     return loss
 
 
-def accuracy(L, A, y, B, truth, k=5):
-    """Per cent of test rows that their k nearest training rows under the map put right."""
+def accuracy(L, A, y, B, truth):
+    """Per cent of test rows that their 5 nearest training rows under the map put right."""
     from sklearn.neighbors import KNeighborsClassifier
 
-    return 100 * KNeighborsClassifier(k).fit(A @ L.T, y).score(B @ L.T, truth)
+    return 100 * KNeighborsClassifier(5).fit(A @ L.T, y).score(B @ L.T, truth)
 
 
 def fit_peer(source, target, iterations):
@@ -196,11 +196,15 @@ def peer_part(arguments):
 
 def memory_part(arguments):
     """Peak memory of a process that fits 20,000 rows."""
-    _, reason = load("mnist", arguments.data_dir)
-    if reason:
+    data, reason = load("mnist", arguments.data_dir)
+    if data is None:
         return f"skipped: {reason}"
-    command = [sys.executable, __file__, "--fit-large", "20000", "--data-dir", arguments.data_dir]
-    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    A, y, _, _ = sample(data, 20_000, 50, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "rows.npz"
+        np.savez(source, A=A, y=y)
+        command = [sys.executable, __file__, "--fit-alone", str(source)]
+        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = json.loads(out.splitlines()[-1])
     print(
         f"20,000 x 50: {found['seconds']:.1f} s, peak {found['peak_gb']:.2f} GB, of which "
@@ -209,11 +213,12 @@ def memory_part(arguments):
     return "kept" if found["peak_gb"] < MOST_GB else f"MISSED: {MOST_GB} GB or more"
 
 
-def fit_large(data_dir, n):
-    """Run in a process of its own: fit n rows and print seconds and memory."""
+def fit_alone(source):
+    """Run in a process of its own: fit the rows and print seconds and memory."""
     from bnca.rivals import LMNN
 
-    A, y, _, _ = sample(load("mnist", data_dir)[0], n, 50, 0)
+    with np.load(source) as file:
+        A, y = file["A"], file["y"]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     start = time.perf_counter()
     model = LMNN(K).fit(A, y)
@@ -342,14 +347,14 @@ def main():
     parser.add_argument("--digits-dims", type=int, default=150)
     parser.add_argument("--digits-neighbors", type=int, default=8)
     parser.add_argument("--fit-peer", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--fit-large", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--fit-alone", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fit_peer:
         source, target, iterations = arguments.fit_peer
         fit_peer(source, target, int(iterations))
         return
-    if arguments.fit_large:
-        fit_large(arguments.data_dir, arguments.fit_large)
+    if arguments.fit_alone:
+        fit_alone(arguments.fit_alone)
         return
     for name in arguments.parts:
         print(f"\n{name}: {PARTS[name].__doc__}")
