@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from tolerances import FLOAT32_FIT, ROUNDING
 
+from bnca.core import features
 from bnca.rivals import NCA, nca
 from bnca.rivals.nca import expected_matches
 
@@ -174,6 +175,7 @@ def test_a_search_that_ends_by_itself_says_nothing(few):
     model = NCA(max_iter=500).fit(*few)
     assert model.converged_
     assert 1 < model.n_iter_ < 500
+    assert NCA(max_iter=500, tol=0.03).fit(*few).n_iter_ < model.n_iter_
 
 
 def test_a_flat_start_is_told_apart_from_a_finished_search(few):
@@ -280,6 +282,21 @@ def test_a_map_with_more_rows_than_sparse_rows_have_directions(few):
     np.testing.assert_allclose(
         distances(sparse.components_, X), distances(dense.components_, X), rtol=0, atol=SAME_SEARCH
     )
+
+
+@unfinished
+def test_large_sparse_rows_are_reduced_to_their_leading_axes(monkeypatch, few):
+    X, y = few
+    monkeypatch.setattr(features, "DENSE_SIDE", 2)
+    model = NCA(2, max_iter=5).fit(scipy.sparse.csr_matrix(X), y)
+    assert model.components_.shape == (2, 3)
+    axes = features.eigen_directions(X, 2).axes
+    # Every row of the map is made of those two axes.
+    made, *_ = np.linalg.lstsq(axes, model.components_.T, rcond=None)
+    np.testing.assert_allclose(axes @ made, model.components_.T, rtol=0, atol=1e-6)
+    monkeypatch.undo()
+    other = NCA(2, max_iter=5).fit(scipy.sparse.csr_matrix(X), y)
+    assert np.abs(other.components_ - model.components_).max() > 0.01
 
 
 @unfinished

@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from tolerances import CURVED, FLOAT32_FIT, NEVER_FALLS, ROUNDING, STEP
 
 from bnca import NeighborhoodWarning
+from bnca.core import features
 from bnca.rivals import NCMML, _class_means
 from bnca.rivals._class_means import Means, best_multiple, feature_scales, log_likelihood
 
@@ -531,6 +532,20 @@ def test_sparse_rows_equal_dense_ones(container, shape, n_centroids):
     np.testing.assert_allclose(
         sparse.predict_proba(container(X)), dense.predict_proba(X), rtol=0, atol=SAME_SEARCH
     )
+
+
+def test_large_sparse_rows_are_reduced_to_their_leading_axes(monkeypatch, blobs):
+    X, y = blobs
+    monkeypatch.setattr(features, "DENSE_SIDE", 2)
+    model = NCMML(2, init="lda").fit(scipy.sparse.csr_matrix(X), y)
+    assert model.components_.shape == (2, 4)
+    axes = features.eigen_directions(X / feature_scales(X), 2).axes / feature_scales(X)[:, None]
+    # Every row of the map is made of those two axes.
+    made, *_ = np.linalg.lstsq(axes, model.components_.T, rcond=None)
+    np.testing.assert_allclose(axes @ made, model.components_.T, rtol=0, atol=1e-6)
+    monkeypatch.undo()
+    other = NCMML(2, init="lda").fit(scipy.sparse.csr_matrix(X), y)
+    assert np.abs(other.components_ - model.components_).max() > 0.01
 
 
 def test_single_precision_rows_are_learned_from_in_double(blobs):

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bnca.base import MetricLearner
 from bnca.blocks import cut, map_runs
+from bnca.core import features
 from bnca.core.features import Directions, eigen_directions, scores
 from bnca.core.predictive import vote_shares
 from bnca.validation import query_rows, training_rows
@@ -131,7 +132,8 @@ class NCA(MetricLearner):
     scikit-learn holds several arrays of n × n numbers; there is a warning from 10,000 rows on.
 
     For sparse rows the search runs in their coordinates along all principal axes, which has the
-    same distances; "identity" is then meant in these coordinates.
+    same distances; "identity" is then meant in these coordinates.  Those with thousands of both
+    rows and columns are reduced to their n_components leading axes; give a number then.
 
     References
     ----------
@@ -227,7 +229,8 @@ class NCA(MetricLearner):
         directions = None
         data = rows.X
         if not isinstance(data, np.ndarray):
-            directions = eigen_directions(data)
+            large = min(data.shape) > features.DENSE_SIDE
+            directions = eigen_directions(data, self.n_components if large else None)
             data = scores(data, directions)
         data = data.astype(np.float64, copy=False)
         components = self._search(data, rows.codes, directions)

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from bnca.base import MetricLearner
 from bnca.blocks import cut, map_runs
+from bnca.core import features
 from bnca.core.features import Directions, eigen_directions, scores
 from bnca.core.predictive import vote_shares
 from bnca.exceptions import NeighborhoodWarning
@@ -109,6 +110,11 @@ class NCMML(MetricLearner):
     --------
     sklearn.neighbors.NearestCentroid : The same classifier without a learned distance.
 
+    Notes
+    -----
+    Sparse rows with thousands of both rows and columns are reduced to their n_components leading
+    axes before the search; give a number then.
+
     References
     ----------
     T. Mensink, J. Verbeek, F. Perronnin, G. Csurka, "Metric Learning for Large Scale Image
@@ -191,7 +197,8 @@ class NCMML(MetricLearner):
         clusters, owners = self._clusters(rows.X, rows.codes, rows.classes, stacklevel=4)
         units = feature_scales(rows.X)
         scaled = _in_units(rows.X, units)
-        directions = eigen_directions(scaled)
+        large = not isinstance(scaled, np.ndarray) and min(scaled.shape) > features.DENSE_SIDE
+        directions = eigen_directions(scaled, self.n_components if large else None)
         data = scores(scaled, directions)
         means = Means(_averages(data, clusters), owners)
         start, origin = self._start(data, rows.codes, directions, units)
@@ -321,7 +328,7 @@ class NCMML(MetricLearner):
             if self.verbose:
                 print(f"[{type(self).__name__}] step {step:4d}   objective {objectives[-1]:.6f}")
             if self.callback is not None:
-                found = np.array(intermediate_result.x).reshape(start.shape)
+                found = np.asarray(intermediate_result.x).reshape(start.shape)
                 self.callback(step, back(found), objectives[-1])
 
         # The vectors of L-BFGS are long enough for BLAS to share them out, and too short to gain.
