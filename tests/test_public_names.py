@@ -19,7 +19,8 @@ def test_rivals_are_public():
 
 
 def test_rivals_are_imported_only_when_asked_for():
-    script = "import sys, bnca; print('bnca.rivals' in sys.modules); bnca.LMNN; print('bnca.rivals' in sys.modules)"
+    loaded = "print('bnca.rivals' in sys.modules)"
+    script = f"import sys, bnca; {loaded}; bnca.LMNN; {loaded}"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )

@@ -141,8 +141,8 @@ class BayesianNCA(PosteriorClassifier):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = BayesianNCA().fit(X[::2], y[::2])
-    >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.93
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.9)
+    True
     >>> mean, std = model.pair_distance([[X[0], X[1]], [X[0], X[-1]]], return_std=True)
     >>> bool(mean[0] < mean[1])
     True

@@ -7,7 +7,7 @@ d² = wᵀγ.  The published basis gives one weight to each eigenvector of the c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -155,7 +155,7 @@ def _krylov_axes(X: Any, center: Doubles, wanted: int) -> tuple[Doubles, Doubles
         (n, width), matvec=forward, rmatvec=backward, dtype=np.float64
     )
     # ARPACK is the better tested of the two, but cannot find all axes.
-    tool = "arpack" if wanted < min(n, width) else "propack"
+    tool: Literal["arpack", "propack"] = "arpack" if wanted < min(n, width) else "propack"
     start = np.random.default_rng(0).standard_normal(n if tool == "propack" else min(n, width))
     _, singular, right = scipy.sparse.linalg.svds(operator, k=wanted, v0=start, solver=tool)
     order = np.argsort(singular)[::-1]

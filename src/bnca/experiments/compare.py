@@ -3,57 +3,39 @@
 from __future__ import annotations
 
 import time
-import warnings
-from dataclasses import dataclass, field
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import log_loss
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import train_test_split
 
 from bnca.bayesian_nca import BayesianNCA
-from bnca.exceptions import ProjectionWarning
+from bnca.experiments.draw import flip
+from bnca.experiments.metrics import KEPT, METRICS, calibration_error, kept_accuracy, predicted
+from bnca.experiments.spec import VOTERS, Method
+from bnca.experiments.tuning import choose, quiet
 from bnca.rivals.nca import NCA
 from bnca.rivals.pca import PCAMetric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from bnca.base import MetricLearner
     from bnca.core.arrays import Doubles, Integers
 
-VOTERS = [1, 3, 5, 9, 15, 25]
-"""Numbers of voting neighbours that every method chooses from."""
-
-
-KEPT = tuple(np.linspace(1, 0.1, 19).round(2).tolist())
-"""Shares of the test rows that are kept when the least certain predictions are dropped."""
-
-
-@dataclass(frozen=True, eq=False)
-class Method:
-    """A method and the settings that cross-validation chooses from.
-
-    Attributes
-    ----------
-    name : str
-        How it is called in tables.
-    learner : MetricLearner
-        Not fitted; what is fixed about it is set.
-    fits : mapping
-        Settings that need a fit of their own, each with the values to try.
-    votes : mapping
-        Settings of the vote, tried on one and the same fit.
-    """
-
-    name: str
-    learner: MetricLearner
-    fits: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    votes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+__all__ = [
+    "KEPT",
+    "Method",
+    "Row",
+    "Summary",
+    "calibration_error",
+    "choose",
+    "flip",
+    "kept_accuracy",
+    "methods",
+    "run",
+    "summarize",
+]
 
 
 class Row(NamedTuple):
@@ -88,7 +70,7 @@ def methods() -> list[Method]:
     plain: dict[str, Sequence[Any]] = {"n_voters": VOTERS, "vote": ["uniform", "distance"]}
     return [
         Method("KNN", PCAMetric(), votes=plain),
-        Method("NCA", NCA(init="identity"), {"max_iter": [1, 3, 10, 30]}, plain),
+        Method("NCA", NCA(init="identity"), votes=plain, steps=(1, 3, 10, 30)),
         Method(
             "BayesianNCA",
             BayesianNCA(),
@@ -96,58 +78,6 @@ def methods() -> list[Method]:
             {"n_voters": VOTERS, "vote": ["posterior", "distance"]},
         ),
     ]
-
-
-def choose(
-    method: Method, X: Doubles, y: Integers, *, folds: int = 3, seed: int = 0
-) -> dict[str, Any]:
-    """Settings of highest cross-validated accuracy; the first of equals.
-
-    Votes are tried on a fit that is at hand, so only the other settings cost fits.
-    """
-    splits = list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(X, y))
-    best, best_score = {}, -1.0
-    for setting in _grid(method.fits):
-        learner = clone(method.learner).set_params(**setting)
-        fitted = [clone(learner).fit(X[train], y[train]) for train, _ in splits]
-        for vote in _grid(method.votes):
-            score = np.mean(
-                [
-                    model.set_params(**vote).score(X[test], y[test])
-                    for model, (_, test) in zip(fitted, splits, strict=True)
-                ]
-            )
-            if score > best_score:
-                best, best_score = setting | vote, float(score)
-    return best
-
-
-def _grid(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    for combination in product(*values.values()):
-        yield dict(zip(values, combination, strict=True))
-
-
-def flip(y: Integers, share: float, rng: np.random.Generator) -> Integers:
-    """Replace a share of the labels by another class, every other class being as likely."""
-    classes = np.unique(y)
-    out = y.copy()
-    chosen = rng.permutation(len(y))[: round(share * len(y))]
-    for i in chosen:
-        out[i] = rng.choice(classes[classes != y[i]])
-    return out
-
-
-def calibration_error(probabilities: Doubles, correct: Doubles, bins: int = 15) -> float:
-    """Mean gap between stated and true share of right answers, in bins of equal mass."""
-    parts = np.array_split(np.argsort(probabilities, kind="stable"), bins)
-    gaps = [len(p) * abs(probabilities[p].mean() - correct[p].mean()) for p in parts if len(p)]
-    return float(sum(gaps) / len(probabilities))
-
-
-def kept_accuracy(probabilities: Doubles, correct: Doubles) -> tuple[float, ...]:
-    """Accuracy on the most certain predictions, for each share in `KEPT`."""
-    ordered = correct[np.argsort(-probabilities, kind="stable")]
-    return tuple(float(ordered[: max(1, round(k * len(ordered)))].mean()) for k in KEPT)
 
 
 def run(
@@ -199,28 +129,21 @@ def _row(
     method: Method, learn: tuple[Doubles, Integers], judge: tuple[Doubles, Integers], seed: int
 ) -> Row:
     (X, y), (X_test, y_test) = learn, judge
-    with warnings.catch_warnings():
-        # Stopping early is one of NCA's settings, and under noise projections are the rule.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", ProjectionWarning)
+    with quiet():
         setting = choose(method, X, y, seed=seed)
         best = clone(method.learner).set_params(**setting)
         started = time.perf_counter()
         best.fit(X, y)
         seconds = time.perf_counter() - started
-    probabilities = best.predict_proba(X_test)
-    correct = best.classes_[probabilities.argmax(axis=1)] == y_test
-    # A few voters often leave a class without any vote: without a floor one such row decides all.
-    floored = np.maximum(probabilities, 0.01)
-    floored /= floored.sum(axis=1, keepdims=True)
+    said = predicted(best.predict_proba(X_test), best.classes_, y_test)
     return Row(
         method.name,
         seed,
-        float(correct.mean()),
-        float(log_loss(y_test, floored, labels=best.classes_)),
-        calibration_error(probabilities.max(axis=1), correct.astype(np.float64)),
+        METRICS["accuracy"](said),
+        METRICS["log_loss"](said),
+        METRICS["calibration_error"](said),
         seconds,
-        kept_accuracy(probabilities.max(axis=1), correct.astype(np.float64)),
+        kept_accuracy(said.top, said.correct),
         ", ".join(f"{key}={value}" for key, value in setting.items()),
     )
 

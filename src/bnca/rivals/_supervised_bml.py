@@ -129,8 +129,8 @@ class SupervisedBML(PairModel, PosteriorClassifier):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = SupervisedBML(prior_variance=0.2).fit(X[::2], y[::2])
-    >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.96
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

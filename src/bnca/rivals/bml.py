@@ -124,8 +124,8 @@ class BML(PairModel, ClassifierMixin, BaseEstimator):
     >>> pairs = X[np.column_stack([left, right])]
     >>> y = np.where(labels[left] == labels[right], 1, -1)
     >>> model = BML().fit(pairs[:100], y[:100], rows=X)
-    >>> round(model.score(pairs[100:], y[100:]), 2)
-    0.93
+    >>> bool(model.score(pairs[100:], y[100:]) > 0.9)
+    True
     >>> model.query(pairs[100:], 3).shape
     (3,)
     """

@@ -128,8 +128,8 @@ class NCMML(MetricLearner):
     >>> known = y[::2] < 2
     >>> model = NCMML().fit(X[::2][known], y[::2][known])
     >>> model = model.add_classes(X[::2][~known], y[::2][~known])
-    >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.93
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.9)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -392,7 +392,7 @@ class NCMML(MetricLearner):
         if not isinstance(self.init, np.ndarray):
             return
         wanted = self.n_components or "n_components"
-        if self.init.ndim != 2 or self.init.shape != (  # noqa: PLR2004 - two axes
+        if self.init.ndim != 2 or self.init.shape != (
             self.n_components or len(self.init),
             width,
         ):

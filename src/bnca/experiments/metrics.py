@@ -1,0 +1,91 @@
+"""What a prediction is scored by: functions of class probabilities and of who was right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from bnca.core.arrays import Doubles
+
+KEPT = tuple(np.linspace(1, 0.1, 19).round(2).tolist())
+"""Shares of the test rows that are kept when the least certain predictions are dropped."""
+
+FLOOR = 0.01
+"""Least probability that the log loss reckons with.
+
+A few voters often leave a class without any vote: without a floor one such row decides all.
+"""
+
+
+class Prediction(NamedTuple):
+    """What a classifier said about test rows.
+
+    Attributes
+    ----------
+    top : (n,)
+        Probability of the most probable class.
+    truth : (n,)
+        Probability of the true class, floored; see `predicted`.
+    correct : (n,)
+        1 where the most probable class is the true one, else 0.
+    """
+
+    top: Doubles
+    truth: Doubles
+    correct: Doubles
+
+
+def predicted(
+    probabilities: Doubles, classes: np.ndarray[Any, Any], y: np.ndarray[Any, Any]
+) -> Prediction:
+    """Gather what metrics need; a true class that was never learned has probability zero.
+
+    Parameters
+    ----------
+    probabilities : (n, n_classes)
+        Rows sum to one.
+    classes : (n_classes,)
+        Label of each column, sorted.
+    y : (n,)
+        True labels.
+
+    Returns
+    -------
+    Prediction
+        With the probability of the truth floored at `FLOOR`, before each row is made to sum to one.
+    """
+    column = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    known = classes[column] == y
+    floored = np.maximum(probabilities, FLOOR)
+    rows = np.arange(len(y))
+    return Prediction(
+        probabilities.max(axis=1),
+        np.where(known, floored[rows, column] / floored.sum(axis=1), FLOOR),
+        (classes[probabilities.argmax(axis=1)] == y).astype(np.float64),
+    )
+
+
+def calibration_error(probabilities: Doubles, correct: Doubles, bins: int = 15) -> float:
+    """Mean gap between stated and true share of right answers, in bins of equal mass."""
+    parts = np.array_split(np.argsort(probabilities, kind="stable"), bins)
+    gaps = [len(p) * abs(probabilities[p].mean() - correct[p].mean()) for p in parts if len(p)]
+    return float(sum(gaps) / len(probabilities))
+
+
+def kept_accuracy(probabilities: Doubles, correct: Doubles) -> tuple[float, ...]:
+    """Accuracy on the most certain predictions, for each share in `KEPT`."""
+    ordered = correct[np.argsort(-probabilities, kind="stable")]
+    return tuple(float(ordered[: max(1, round(k * len(ordered)))].mean()) for k in KEPT)
+
+
+METRICS: Mapping[str, Callable[[Prediction], float]] = {
+    "accuracy": lambda p: float(p.correct.mean()),
+    "log_loss": lambda p: float(-np.log(p.truth).mean()),
+    "calibration_error": lambda p: calibration_error(p.top, p.correct),
+    "mean_top": lambda p: float(p.top.mean()),
+}
+"""Every metric that an experiment may ask for, by name."""
