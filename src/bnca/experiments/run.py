@@ -21,6 +21,7 @@ from bnca.blocks import thread_count
 from bnca.datasets import Dataset, MissingData, data_folder, load
 from bnca.experiments.draw import draw
 from bnca.experiments.metrics import METRICS, predicted
+from bnca.experiments.spec import Cell, Part
 from bnca.experiments.store import Store, TidyRow, code_version, provenance
 from bnca.experiments.tuning import choose
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bnca.experiments.draw import Draw
-    from bnca.experiments.spec import Cell, Experiment, Method
+    from bnca.experiments.spec import Experiment, Method, Study
 
 TIMES = ("fit_seconds", "tune_seconds", "predict_seconds", "finished")
 """Columns that differ from run to run; all others are the same each time, machine aside."""
@@ -40,13 +41,13 @@ class Skipped(NamedTuple):
 
     Attributes
     ----------
-    cell : Cell
+    cell : Cell or Part
         Which.
     reason : str
         Why, in a sentence.
     """
 
-    cell: Cell
+    cell: Cell | Part
     reason: str
 
 
@@ -68,12 +69,12 @@ class Results(NamedTuple):
 class Progress(Protocol):
     """What is told of each cell: how many are done, of how many, which, and if skipped, why."""
 
-    def __call__(self, done: int, total: int, cell: Cell, reason: str | None, /) -> None:
+    def __call__(self, done: int, total: int, cell: Cell | Part, reason: str | None, /) -> None:
         """Hear of one cell."""
 
 
 def run(
-    experiments: Sequence[Experiment],
+    experiments: Sequence[Experiment | Study],
     folder: Path,
     *,
     data_dir: str | os.PathLike[str] | None = None,
@@ -85,7 +86,7 @@ def run(
 
     Parameters
     ----------
-    experiments : sequence of Experiment
+    experiments : sequence of Experiment or Study
         What to run.
     folder : Path
         Where finished cells are kept.  Those of other code versions are left alone and not read.
@@ -105,16 +106,16 @@ def run(
         Rows, and cells that were skipped.
     """
     store = Store(folder)
-    cells = [cell for experiment in experiments for cell in experiment.cells()]
+    cells: list[Cell | Part] = [c for experiment in experiments for c in experiment.cells()]
     keys = {id(cell): cell_key(cell) for cell in cells}
     place = data_folder(data_dir)
     sets = _Sets(place, allow_download=allow_download)
     kept = store.read()
     reasons: dict[int, str] = {}
-    pending: list[Cell] = []
+    pending: list[Cell | Part] = []
     done = 0
 
-    def tell(cell: Cell, reason: str | None = None) -> None:
+    def tell(cell: Cell | Part, reason: str | None = None) -> None:
         nonlocal done
         done += 1
         if progress is not None:
@@ -149,29 +150,43 @@ def run(
     return Results(rows, [Skipped(c, reasons[id(c)]) for c in cells if id(c) in reasons])
 
 
-def cell_key(cell: Cell) -> str:
+def cell_key(cell: Cell | Part) -> str:
     """Name of a cell's results: a hash of all that decides them, the code included."""
     text = f"{code_version()} {cell.description()}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def run_cell(cell: Cell, data: Dataset) -> list[TidyRow]:
-    """Tune, fit and score every method on one draw; one thread."""
-    with threadpool_limits(limits=1):
-        drawn = draw(cell, data)
-        return [_row(cell, method, drawn, data) for method in cell.experiment.methods()]
-
-
-def _row(cell: Cell, method: Method, drawn: Draw, data: Dataset) -> TidyRow:
+def run_cell(cell: Cell | Part, data: Dataset, place: Path | None = None) -> list[TidyRow]:
+    """Rows of one unit of work, with the columns that all rows have; one thread."""
     experiment = cell.experiment
-    row: TidyRow = {
+    first = {
         "table": experiment.table,
         "experiment": experiment.id,
         "data": data.name,
         "title": experiment.data.title,
+        "seed": cell.seed,
+    }
+    with threadpool_limits(limits=1):
+        if isinstance(cell, Part):
+            rows = cell.experiment.work(cell, data, place)
+        else:
+            drawn = draw(cell, data)
+            rows = [_row(cell, method, drawn) for method in cell.experiment.methods()]
+    last = {
+        "data_source": data.source,
+        "as_expected": data.as_expected,
+        **provenance(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    return [{**first, **row, **last} for row in rows]
+
+
+def _row(cell: Cell, method: Method, drawn: Draw) -> TidyRow:
+    """Tune, fit and score a method on one draw."""
+    experiment = cell.experiment
+    row: TidyRow = {
         "size": cell.size,
         "noise": cell.noise,
-        "seed": cell.seed,
         "n_train": len(drawn.X),
         "n_test": len(drawn.X_test),
         "method": method.name,
@@ -181,9 +196,7 @@ def _row(cell: Cell, method: Method, drawn: Draw, data: Dataset) -> TidyRow:
         found: Mapping[str, Any] = {"reason": "", **_measure(cell, method, drawn)}
     except Exception as error:  # noqa: BLE001 - one method's failure is a result, not the run's end
         found = {"reason": f"{type(error).__name__}: {error}", "chosen": "", "warnings": ""}
-    finished = datetime.now(UTC).isoformat(timespec="seconds")
-    checksum = {"data_source": data.source, "as_expected": data.as_expected}
-    return {**row, **nothing, **found, **checksum, **provenance(), "finished": finished}
+    return {**row, **nothing, **found}
 
 
 def _measure(cell: Cell, method: Method, drawn: Draw) -> dict[str, Any]:
@@ -247,11 +260,11 @@ def _load(name: str, place: Path | None, allow_download: bool) -> Dataset:
 
 
 def _outcomes(
-    cells: Sequence[Cell],
+    cells: Sequence[Cell | Part],
     place: Path | None,
     allow_download: bool,
     n_jobs: int | None,
-) -> Iterator[tuple[Cell, list[TidyRow] | str]]:
+) -> Iterator[tuple[Cell | Part, list[TidyRow] | str]]:
     """Cells with their rows, or with the reason why there are none, as they are finished."""
     together = [cell for cell in cells if not cell.experiment.alone]
     alone = [cell for cell in cells if cell.experiment.alone]
@@ -273,16 +286,16 @@ def _outcomes(
         yield cell, _attempt(cell, place, allow_download)
 
 
-def _attempt(cell: Cell, place: Path | None, allow_download: bool) -> list[TidyRow] | str:
+def _attempt(cell: Cell | Part, place: Path | None, allow_download: bool) -> list[TidyRow] | str:
     try:
-        return run_cell(cell, _load(cell.experiment.data.name, place, allow_download))
+        return run_cell(cell, _load(cell.experiment.data.name, place, allow_download), place)
     except (MissingData, ValueError) as error:  # too few rows for the sizes asked for, mostly
         return str(error)
 
 
 def _work(
     i: int,
-    cell: Cell,
+    cell: Cell | Part,
     place: Path | None,
     allow_download: bool,
     parent: int,

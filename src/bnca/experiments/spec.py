@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from bnca.base import MetricLearner
+    from bnca.datasets import Dataset
 
 VOTERS = [1, 3, 5, 9, 15, 25]
 """Numbers of voting neighbours that every method chooses from."""
@@ -147,6 +149,68 @@ class Experiment:
             for size in self.sizes:
                 for noise in self.noise:
                     yield Cell(self, size, noise, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Something that is no comparison of tuned methods: a figure, or a claim of its own.
+
+    Attributes
+    ----------
+    id : str
+        Its name, such as "figure6/mnist".
+    data : DataSpec
+        The rows.
+    work : callable
+        ``work(part, data, place)`` returns the rows of one seed, without the columns that all rows
+        have (`bnca.experiments.run` adds those).  A function of a module, so that processes can
+        hand it on; `place` is the data folder or None.
+    seeds : tuple of int
+        One repeat each.
+    settings : mapping
+        What `work` needs to know, as JSON has it.
+    alone : bool
+        As in `Experiment`.
+    """
+
+    id: str
+    data: DataSpec
+    work: Callable[[Part, Dataset, Path | None], list[dict[str, Any]]]
+    seeds: tuple[int, ...] = tuple(range(30))
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    alone: bool = False
+
+    @property
+    def table(self) -> str:
+        """The part of the name before the stroke."""
+        return self.id.partition("/")[0]
+
+    def cells(self) -> Iterator[Part]:
+        """One part a seed."""
+        for seed in self.seeds:
+            yield Part(self, seed)
+
+
+class Part(NamedTuple):
+    """One seed of a study: the unit of work, as a `Cell` is of an experiment."""
+
+    experiment: Study
+    seed: int
+
+    def description(self) -> str:
+        """All that decides the results, the code aside, as JSON text."""
+        study = self.experiment
+        return json.dumps(
+            {
+                "id": study.id,
+                "data": asdict(study.data),
+                "work": f"{study.work.__module__}.{study.work.__qualname__}",
+                "settings": dict(study.settings),
+                "seed": self.seed,
+                "alone": study.alone,
+            },
+            sort_keys=True,
+        )
 
 
 class Cell(NamedTuple):
