@@ -68,21 +68,6 @@ def test_folder_that_is_a_file_is_refused(tmp_path, capsys):
     assert taken.read_text() == "mine"
 
 
-def test_failed_writing_keeps_the_old_file(tmp_path):
-    old = tmp_path / "old.txt"
-    old.write_text("kept")
-
-    def fail():
-        with cli._replacing(old) as new:
-            new.write_text("half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert old.read_text() == "kept"
-    assert list(tmp_path.iterdir()) == [old]
-
-
 def test_interruption_ends_politely(monkeypatch, capsys, tmp_path):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt

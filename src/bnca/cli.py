@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
-import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnca import __version__
+from bnca.files import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from bnca.experiments.compare import Row, Summary
 
@@ -106,9 +104,9 @@ def _compare(options: argparse.Namespace) -> int:
     console.print(_table(summaries))
     best = max(summaries, key=lambda s: s.accuracy)
     console.print(f"Most accurate: [bold]{best.method}[/bold]. " + _lead_sentence(summaries))
-    with _replacing(options.out / "compare.csv") as path:
+    with replacing(options.out / "compare.csv") as path:
         _write_rows(path, rows)
-    with _replacing(options.out / "compare.png") as path:
+    with replacing(options.out / "compare.png") as path:
         ComparisonDisplay(summaries, title).save(path)
     for name in ("compare.png", "compare.csv"):
         console.print(f"Written: {options.out / name}", soft_wrap=True)
@@ -157,20 +155,6 @@ def _write_rows(path: Path, rows: Sequence[Row]) -> None:
         writer = csv.writer(file)
         writer.writerow(names)
         writer.writerows([getattr(row, name) for name in names] for row in rows)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A new file that takes the place of `path` only once it is whole."""
-    handle, name = tempfile.mkstemp(suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    new = Path(name)
-    try:
-        yield new
-        new.chmod(0o644)
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def _whole(least: int, most: int) -> Any:

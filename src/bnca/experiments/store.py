@@ -11,8 +11,6 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
-from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -20,14 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import bnca
 from bnca.blocks import thread_count
+from bnca.files import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 TidyRow: TypeAlias = dict[str, Any]
 """One method on one cell: column name to number or text."""
 
-SHOWS_ONLY = ("cli.py", "displays.py", "report")
+SHOWS_ONLY = ("cli.py", "displays.py", "files.py", "report")
 """Parts of the package that no result depends on: changing them makes no row stale."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
@@ -140,7 +139,7 @@ def columns(rows: Sequence[TidyRow]) -> list[str]:
 
 def rows_to_csv(rows: Sequence[TidyRow], path: Path) -> None:
     """Write rows as CSV; an old file is replaced only by a whole new one."""
-    with _replacing(path) as new, new.open("w", newline="", encoding="utf-8") as file:
+    with replacing(path) as new, new.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns(rows))
         writer.writeheader()
         writer.writerows(rows)
@@ -153,18 +152,5 @@ def rows_to_parquet(rows: Sequence[TidyRow], path: Path) -> None:
     """
     import pandas as pd
 
-    with _replacing(path) as new:
+    with replacing(path) as new:
         pd.DataFrame(list(rows), columns=columns(rows)).to_parquet(new, engine="pyarrow")
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    handle, name = tempfile.mkstemp(suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    new = Path(name)
-    try:
-        yield new
-        new.chmod(0o644)
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
