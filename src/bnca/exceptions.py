@@ -1,4 +1,4 @@
-"""Warnings that a caller may want to silence or turn into errors one by one."""
+"""Warnings and errors that a caller may want to tell apart."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ class NeighborhoodWarning(UserWarning):
 
 class ProjectionWarning(UserWarning):
     """A posterior mean had negative weights and was projected to become a metric."""
+
+
+class InputError(ValueError):
+    """What a person gave cannot be used; the message says what it was and what would do."""

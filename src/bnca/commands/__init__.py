@@ -1,0 +1,1 @@
+"""Commands: each module has `add_parser(commands)` and `run(options) -> int`."""
