@@ -10,8 +10,10 @@ import sys
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
+import sklearn
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -196,10 +198,12 @@ def with_entry(value):
         (ROWS, np.column_stack([LABELS, LABELS]), "y should be a 1d array"),
         (ROWS.astype(complex), LABELS, "Complex data not supported"),
         (np.full((12, 3), "far"), LABELS, "could not convert string to float"),
+        (np.full((12, 3), {}, dtype=object), LABELS, "must be a string or a real number"),
     ],
 )
 def test_rows_and_labels_that_cannot_be_learned_from(rival, X, y, match):
-    with pytest.raises(ValueError, match=match):
+    error = TypeError if "real number" in match else ValueError
+    with pytest.raises(error, match=match):
         rival().fit(X, y)
 
 
@@ -231,11 +235,14 @@ def test_labels_of_every_kind(rival, blobs, labels):
 
 
 @every
-def test_tables_with_names_go_in_and_come_out(rival, blobs):
-    frame = pd.DataFrame(blobs[0], columns=["height", "width", "age", "mass"])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_with_names_go_in_and_come_out(rival, blobs, library):
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[library]
+    frame = make(dict(zip(["height", "width", "age", "mass"], blobs[0].T, strict=True)))
     model = rival(n_components=2).fit(frame, blobs[1])
     assert model.feature_names_in_.tolist() == ["height", "width", "age", "mass"]
-    out = model.set_output(transform="pandas").transform(frame)
+    out = model.set_output(transform=library).transform(frame)
+    assert isinstance(out, make)
     assert list(out.columns) == [f"{rival.__name__.lower()}{i}" for i in range(2)]
     plain = rival(n_components=2).fit(*blobs)
     # A table is laid out by columns, so sums are taken in another order.
@@ -341,6 +348,31 @@ def test_inside_a_pipeline_and_a_grid_search(rival, blobs):
     name = f"{rival.__name__.lower()}__n_components"
     search = GridSearchCV(model, {name: [1, 3]}, cv=3, error_score="raise").fit(*blobs)
     assert search.best_estimator_.score(*blobs) > 0.6
+
+
+@pytest.mark.parametrize("rival", [SupervisedBML, BML])
+def test_sample_weight_is_routed(rival, blobs):
+    X, y = blobs
+    if rival is BML:
+        left, right = np.random.default_rng(0).integers(0, len(X), (2, 120))
+        X, y = X[np.column_stack([left, right])], np.where(y[left] == y[right], 1, -1)
+    weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(np.float64)
+    expected = rival().fit(X, y, weights)
+    assert not np.allclose(expected.margin_mean_, rival().fit(X, y).margin_mean_)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = make_pipeline(rival().set_fit_request(sample_weight=True))
+        routed.fit(X, y, sample_weight=weights)
+        np.testing.assert_array_equal(routed[-1].margin_mean_, expected.margin_mean_)
+        search = GridSearchCV(
+            rival().set_fit_request(sample_weight=True).set_score_request(sample_weight=True),
+            {"max_iter": [100]},
+            cv=3,
+            error_score="raise",
+        ).fit(X, y, sample_weight=weights)
+        best = search.best_estimator_
+        np.testing.assert_array_equal(best.margin_mean_, expected.margin_mean_)
+        with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="sample_weight"):
+            make_pipeline(rival()).fit(X, y, sample_weight=weights)
 
 
 # Queries.

@@ -81,7 +81,7 @@ class SupervisedBML(PairModel, PosteriorClassifier):
     metric_ : BayesianMetric
         Axes, and posterior mean and covariance of their weights.
     components_ : ndarray of shape (n_components, n_features)
-        L of the mean metric: distances are |L (x - x')|.
+        L of the mean metric: distances are ``|L (x - x')|``.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     margin_mean_ : ndarray of shape (n_weights + 1,)
@@ -98,13 +98,13 @@ class SupervisedBML(PairModel, PosteriorClassifier):
         Whether the last step was shorter than tol.
     lower_bound_ : float
         Lower bound of the log evidence, at the end.
-    lower_bounds_ : ndarray of shape (n_iter_ + 1,)
+    lower_bounds_ : ndarray of shape (`n_iter_` + 1,)
         The same at the start and after each step; it never falls.
     pair_link_ : PairLink
         Probit link from distances to P(same class), for uses that know distances only.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, where X has names that are all strings.
 
     See Also

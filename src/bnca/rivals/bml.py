@@ -81,7 +81,7 @@ class BML(PairModel, ClassifierMixin, BaseEstimator):
     metric_ : BayesianMetric
         Axes, and posterior mean and covariance of their weights.
     components_ : ndarray of shape (n_components, n_features)
-        L of the mean metric: distances are |L (x - x')|.
+        L of the mean metric: distances are ``|L (x - x')|``.
     threshold_ : float
         Squared distance up to which `predict` calls a pair alike; the posterior mean of μ unless
         `set_threshold` or `calibrate_threshold` changed it.
@@ -99,7 +99,7 @@ class BML(PairModel, ClassifierMixin, BaseEstimator):
         Whether the last step was shorter than tol.
     lower_bound_ : float
         Lower bound of the log evidence, at the end.
-    lower_bounds_ : ndarray of shape (n_iter_ + 1,)
+    lower_bounds_ : ndarray of shape (`n_iter_` + 1,)
         The same at the start and after each step; it never falls.
     pair_link_ : PairLink
         Probit link close to the learned logistic one, for uses that know distances only.

@@ -86,7 +86,7 @@ n_features), default="auto"
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        L: distances are |L (x - x')|.
+        L: distances are ``|L (x - x')|``.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     n_neighbors_ : int
@@ -99,7 +99,7 @@ n_features), default="auto"
         The objective at the end.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, where X has names that are all strings.
 
     See Also

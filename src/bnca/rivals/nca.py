@@ -109,7 +109,7 @@ class NCA(MetricLearner):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        L: distances are |L (x - x')|.
+        L: distances are ``|L (x - x')|``.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     n_iter_ : int
@@ -120,7 +120,7 @@ class NCA(MetricLearner):
         The map at the start and after each step, with ``record_path=True``.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, where X has names that are all strings.
 
     See Also

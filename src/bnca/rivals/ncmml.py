@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 class NCMML(MetricLearner):
     """Nearest class mean under a distance learned for it, open to classes that come later.
 
-    A row x has class c with probability p(c | x) ∝ exp(-½ |W (x - μ_c)|²).  The map W maximises
+    A row x has class c with probability ``p(c | x) ∝ exp(-½ |W (x - μ_c)|²)``.  The map W maximises
+    ::
 
         Σ_i log p(y_i | x_i) - ½ λ Σ_j σ_j² |w_j - w⁰_j|²
 
@@ -84,7 +85,7 @@ class NCMML(MetricLearner):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        W: distances are |W (x - x')|.
+        W: distances are ``|W (x - x')|``.
     means_ : ndarray of shape (n_means, n_features)
         Means, in the order of their classes.
     mean_labels_ : ndarray of shape (n_means,)
@@ -103,7 +104,7 @@ class NCMML(MetricLearner):
         Whether the search ended by itself.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, where X has names that are all strings.
 
     See Also

@@ -42,14 +42,14 @@ class PCAMetric(MetricLearner):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        L: distances are |L (x - x')|.
+        L: distances are ``|L (x - x')|``.
     explained_variance_ : ndarray of shape (n_components,)
         Variance of the training rows along each axis.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features, where X has names that are all strings.
 
     See Also
