@@ -213,17 +213,27 @@ def memory_part(arguments):
     return "kept" if found["peak_gb"] < MOST_GB else f"MISSED: {MOST_GB} GB or more"
 
 
+def peak_gb():
+    """Peak memory of this process so far."""
+    # The kernel's own mark: what getrusage gives a new process starts at its parent's peak.
+    status = Path("/proc/self/status")
+    if status.exists():
+        (line,) = (x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024 / 1e9
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
 def fit_alone(source):
     """Run in a process of its own: fit the rows and print seconds and memory."""
     from bnca.rivals import LMNN
 
     with np.load(source) as file:
         A, y = file["A"], file["y"]
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    before = peak_gb()
     start = time.perf_counter()
     model = LMNN(K).fit(A, y)
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    peak = peak_gb()
     found = {
         "seconds": seconds,
         "before_gb": before,
@@ -318,7 +328,7 @@ def digits_part(arguments):
     y, test = data["y"], data["is_test"].astype(bool)
     A, B = principal_scores(X[~test], X[test], arguments.digits_dims)
     shares = fit_all(A, y[~test], B, y[test], n_neighbors=arguments.digits_neighbors)
-    print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
+    print(f"peak {peak_gb():.2f} GB, the images included")
     verdict = "kept" if shares[-1] < PUBLISHED else "MISSED"
     return f"{verdict}: {shares[-1]:.2f} % with 5 voters, {PUBLISHED} % in the literature"
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -124,18 +123,32 @@ def against_graph(mnist, repeats):
         )
 
 
+PEAK = """
+import resource
+from pathlib import Path
+def peak():
+    # The kernel's own mark: what getrusage gives a new process starts at its parent's peak.
+    status = Path("/proc/self/status")
+    if status.exists():
+        (line,) = (x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024 / 1e9
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+"""
+
+
 def memory(mnist):
-    """Peak memory of a process that fits 60,000 rows (its own data not counted twice)."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    """Peak memory of a process of its own that fits 60,000 rows."""
     A, y, *_ = mnist.split(60000)
     path = Path(os.environ.get("TMPDIR", "/tmp")) / f"bnca-speed-{os.getpid()}.npz"
     np.savez(path, A=A, y=y)
     script = (
-        "import sys, resource, numpy as np, warnings; warnings.simplefilter('ignore')\n"
+        f"{PEAK}\n"
+        "import sys, numpy as np, warnings; warnings.simplefilter('ignore')\n"
         "from bnca import BayesianNCA\n"
         "z = np.load(sys.argv[1]); A, y = z['A'], z['y']\n"
+        "before = peak()\n"
         "BayesianNCA(20).fit(A, y)\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)\n"
+        "print(before, peak())\n"
     )
     try:
         done = subprocess.run(
@@ -143,8 +156,11 @@ def memory(mnist):
         )
     finally:
         path.unlink()
-    peak = float(done.stdout)
-    print(f"n = 60,000   peak memory {peak:.2f} GB   target 2: {verdict(peak < 2)}")
+    before, peak = map(float, done.stdout.split())
+    print(
+        f"n = 60,000   peak memory {peak:.2f} GB, {before:.2f} GB of it before the fit   "
+        f"target 2: {verdict(peak < 2)}"
+    )
 
 
 def one_pass(mnist, repeats):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bnca.experiments.draw import Draw
-    from bnca.experiments.spec import Experiment, Method, Study
+    from bnca.experiments.spec import DataSpec, Experiment, Method, Study
 
 TIMES = ("fit_seconds", "tune_seconds", "predict_seconds", "finished")
 """Columns that differ from run to run; all others are the same each time, machine aside."""
@@ -139,6 +139,9 @@ def run(
             reasons[id(cell)] = outcome
             tell(cell, outcome)
             continue
+        if any(row["code"] != code_version() for row in outcome):
+            msg = "The package's source changed while it ran. Start again: what is kept is kept."
+            raise RuntimeError(msg)
         key = keys[id(cell)]
         checksum = sets.checksum(cell.experiment.data.name)
         record = {"key": key, "code": code_version(), "data_checksum": checksum, "rows": outcome}
@@ -165,6 +168,7 @@ def run_cell(cell: Cell | Part, data: Dataset, place: Path | None = None) -> lis
         "data": data.name,
         "title": experiment.data.title,
         "seed": cell.seed,
+        "n_pool": _pool(experiment.data, data),
     }
     with threadpool_limits(limits=1):
         if isinstance(cell, Part):
@@ -179,6 +183,13 @@ def run_cell(cell: Cell | Part, data: Dataset, place: Path | None = None) -> lis
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     return [{**first, **row, **last} for row in rows]
+
+
+def _pool(spec: DataSpec, data: Dataset) -> int:
+    """Rows that test rows are drawn from: repeats are the more alike, the fewer there are."""
+    if spec.published_split and data.is_test is not None:
+        return int(data.is_test.sum())
+    return len(data.y)
 
 
 def _row(cell: Cell, method: Method, drawn: Draw) -> TidyRow:
@@ -291,6 +302,8 @@ def _attempt(cell: Cell | Part, place: Path | None, allow_download: bool) -> lis
         return run_cell(cell, _load(cell.experiment.data.name, place, allow_download), place)
     except (MissingData, ValueError) as error:  # too few rows for the sizes asked for, mostly
         return str(error)
+    except Exception as error:  # noqa: BLE001 - one cell's failure is a result, not the run's end
+        return f"{type(error).__name__}: {error}"
 
 
 def _work(

@@ -6,6 +6,7 @@ point: at worst the last line is torn, which is as if its cell had never run.
 
 from __future__ import annotations
 
+import ast
 import csv
 import hashlib
 import json
@@ -35,17 +36,35 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 @cache
 def code_version() -> str:
-    """Hash of the package's source files and of the versions of what computes for it."""
+    """Hash of what the package's source files do, and of the versions of what computes for it.
+
+    Comments, docstrings and layout do not count: rewording makes no row stale.
+    """
     root = Path(bnca.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root)
         if name.parts[0] not in SHOWS_ONLY:
-            digest.update(f"{name.as_posix()}\n".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
+            digest.update(f"{name.as_posix()}\n{meaning(path.read_text('utf-8'))}\n".encode())
     for library in LIBRARIES:
         digest.update(f"{library} {version(library)}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def meaning(source: str) -> str:
+    """Syntax tree of Python source, without strings that stand alone."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
+    return ast.dump(tree)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+        return False
+    return isinstance(node.value.value, str)
 
 
 @cache
@@ -85,7 +104,7 @@ class Store:
         self.path = folder / f"cells-{code_version()}.jsonl"
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """Records by key; the first of equal keys, and no torn line."""
+        """Records by key; the last of equal keys, as data may have changed; no torn line."""
         out: dict[str, dict[str, Any]] = {}
         if not self.path.exists():
             return out
@@ -95,7 +114,7 @@ class Store:
             except ValueError:  # torn, or the empty rest after the last line
                 continue
             if isinstance(record, dict) and record.get("code") == code_version():
-                out.setdefault(str(record["key"]), record)
+                out[str(record["key"])] = record
         return out
 
     def append(self, record: Mapping[str, Any]) -> None:

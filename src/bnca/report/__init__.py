@@ -1,0 +1,1 @@
+"""What results say: statistics, verdicts, tables, figures and the page that shows them."""
