@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,7 @@ from bnca.experiments.spec import Cell, DataSpec, Experiment
 PLAIN = DataSpec("digits", "Digits")
 
 
-def cell(spec=PLAIN, size=10, noise=0.0, seed=0, sizes=(10, 20, 30), n_test=100):
+def cell(spec=PLAIN, *, size=10, noise=0.0, seed=0, sizes=(10, 20, 30), n_test=100):
     return Cell(Experiment("t/x", spec, sizes, n_test, list, (noise,)), size, noise, seed)
 
 
@@ -58,7 +60,7 @@ def test_sizes_are_nested_and_share_the_test_rows(digits):
 
 def test_noise_is_nested_exact_and_spares_the_test(digits):
     drawn = [draw(cell(size=30, noise=noise), digits) for noise in (0.0, 0.1, 0.2, 0.3)]
-    for a, b in zip(drawn, drawn[1:], strict=False):
+    for a, b in pairwise(drawn):
         assert (b.flipped >= a.flipped).all()
         np.testing.assert_array_equal(b.given[a.flipped], a.given[a.flipped])
         np.testing.assert_array_equal(a.X, b.X)

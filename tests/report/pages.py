@@ -166,11 +166,12 @@ def _table(name, title, keys, rng, unit="%"):
         "command": f"bnca reproduce {name}",
         "unit": unit,
         "columns": COLUMNS,
-        "rows": [_row(*key, rng, unit) for key in keys],
+        "rows": [_row(key, rng, unit) for key in keys],
     }
 
 
-def _row(label, size, noise, remark, rng, unit):
+def _row(key, rng, unit):
+    label, size, noise, remark = key
     level = 10 ** rng.uniform(-3, 2) if unit == "s" else rng.uniform(60, 90)
     means = level * (1 + 0.05 * rng.normal(size=len(COLUMNS)))
     best = means.argmin() if unit == "s" else means.argmax()

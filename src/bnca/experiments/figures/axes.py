@@ -103,7 +103,7 @@ def work(part: Part, data: Dataset, place: Path | None) -> list[dict[str, Any]]:
     return out + _plane(drawn, data)
 
 
-def _ratio_row(
+def _ratio_row(  # noqa: PLR0917 - a query in each of three forms
     where: str,
     part: Part,
     drawn: Draw,

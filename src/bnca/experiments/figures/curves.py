@@ -111,7 +111,8 @@ def _bnca_path(drawn: Draw) -> Iterator[tuple[int, Doubles, float]]:
             model = published_model(solver="published", max_iter=max(step, 1), tol=0.0)
             model.fit(drawn.X, drawn.given)
         axes = model.metric_.directions.T
-        components = model.components_ if step else axes * np.sqrt(model.prior_mean / model.scale_)
+        start = axes * np.sqrt(model.prior_mean / model.scale_)
+        components = np.asarray(model.components_ if step else start, dtype=np.float64)
         yield step, components, float(model.lower_bounds_[min(step, model.n_iter_)]) / len(drawn.X)
 
 

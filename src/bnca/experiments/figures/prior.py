@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bnca.datasets import Dataset
+    from bnca.experiments.paper import Grid
     from bnca.experiments.spec import DataSpec, Part
 
 LOG10_SIGMA = tuple(range(-4, 5))
@@ -38,7 +39,7 @@ SCALES: dict[str, dict[str, Any]] = {
 
 def work(part: Part, data: Dataset, place: Path | None) -> list[dict[str, Any]]:  # noqa: ARG001
     """Accuracy of KNN, its k chosen by cross-validation each time, for each width of the prior."""
-    votes = {"n_voters": VOTERS, "vote": ["uniform", "distance"]}
+    votes: Grid = {"n_voters": VOTERS, "vote": ["uniform", "distance"]}
     out = []
     for noise in NOISE:
         drawn = table_draw(part, data, noise)

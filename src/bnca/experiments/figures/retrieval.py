@@ -1,4 +1,4 @@
-"""C14: does ranking by mean and uncertainty of a distance find more of a person's pictures?
+"""C14: whether ranking by mean and uncertainty of a distance finds more of a person's pictures.
 
 People are split in three: those that the metric is learned from, those that say how much
 uncertainty should count, and those whose pictures are searched.  Nobody is in two parts.

@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from bnca.report.statistics import LEVEL, finite, holm, mean_interval, paired_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import numpy as np
 
     from bnca.core.arrays import Doubles
 
