@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bnca.experiments.entries import are_dates, as_numbers, as_text
+
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import pandas as pd
 
     from bnca.core.arrays import Doubles, Integers
-
-MISSING = frozenset({"", "?", "na", "n/a", "#n/a", "nan", "null", "<na>"})
-"""Entries of a text file that stand for nothing, in lower case."""
 
 MOST_LEVELS = 30
 """Levels of a category; rarer ones than the most frequent are taken together."""
 
 MARKED = 0.05
-"""From this share of missing numbers on, that a number is missing is told as a column of its own."""
+"""From this share of missing numbers on, a column of its own tells which ones are missing."""
 
 ALMOST = 0.9
 """Share of entries that makes a column of numbers, or one of values that never come twice."""
 
-DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?([./])\d\d?\2(\d{4}|\d\d)([T ].*)?")
-COMMA_NUMBER = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)?,\d+([eE][+-]?\d+)?")
+ID_NAME = re.compile(r"(.*[^a-z])?(id|uuid|guid|key|index|row|nr|no)([^a-z].*)?", re.IGNORECASE)
 
 
 class Column(NamedTuple):
@@ -80,14 +80,34 @@ class _Part(NamedTuple):
     note: str
 
 
-def encode(frame: pd.DataFrame) -> Encoded:
-    """Numbers from all columns of a table that can be used."""
+def encode(
+    frame: pd.DataFrame,
+    *,
+    categories: Collection[str] = (),
+    wanted: Collection[str] = (),
+) -> Encoded:
+    """Numbers from all columns of a table that can be used.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns of any kind, without the labels.
+    categories : collection of str
+        Columns whose numbers are codes, such as postal codes.
+    wanted : collection of str
+        Columns to use even where their values look like ids.
+
+    Returns
+    -------
+    Encoded
+        Numbers, and what became of each column.
+    """
     arrays: list[Doubles] = []
     names: list[str] = []
     blocks: list[int] = []
     columns: list[Column] = []
     for name in frame.columns:
-        part = _part(name, frame[name])
+        part = _part(name, frame[name], as_codes=name in categories, is_wanted=name in wanted)
         columns.append(Column(name, part.kind, part.note))
         for array, title in zip(part.arrays, part.names, strict=True):
             start = blocks[-1] + 1 if blocks else 0
@@ -101,71 +121,56 @@ def encode(frame: pd.DataFrame) -> Encoded:
     return Encoded(X, tuple(names), np.array(blocks, dtype=np.intp), columns)
 
 
-def as_text(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Entries as stripped text, missing ones as None; whole floats without their point."""
+def _part(name: str, values: pd.Series[Any], *, as_codes: bool, is_wanted: bool) -> _Part:
+    """Numbers of one column, or why there are none."""
     import pandas as pd
-
-    if pd.api.types.is_float_dtype(values.dtype):
-        numbers = values.astype("float64")
-        if (numbers.dropna() % 1 == 0).all():
-            values = numbers.astype("Int64")
-    text = values.astype(object)
-    out = [None if pd.isna(v) else str(v).strip() for v in text]
-    return pd.Series([None if v is None or v.lower() in MISSING else v for v in out], dtype=object)
-
-
-def as_numbers(text: pd.Series[Any]) -> Doubles:
-    """Numbers from text, nan where it is none; with decimal commas where they are the custom."""
-    import pandas as pd
-
-    present = text.dropna()
-    if present.map(lambda v: bool(COMMA_NUMBER.fullmatch(v))).any():
-        text = text.map(lambda v: v.replace(".", "").replace(",", "."), na_action="ignore")
-    # int("1_000") and float("nan") are Python's, not a table's; pandas takes neither "_" nor words.
-    numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
-
-
-def _part(name: str, values: pd.Series[Any]) -> _Part:
     from pandas.api import types
 
-    if types.is_bool_dtype(values.dtype):
-        numbers = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-        return _number(name, numbers, 0)
+    if as_codes:
+        return _category(name, as_text(values), is_wanted=True)
     if types.is_numeric_dtype(values.dtype) and not types.is_complex_dtype(values.dtype):
-        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        # Booleans count as numbers, 0 and 1.
+        numbers = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
         infinite = int(np.isinf(numbers).sum())
-        return _number(name, np.where(np.isinf(numbers), np.nan, numbers), infinite)
-    if types.is_datetime64_any_dtype(values.dtype) or types.is_timedelta64_dtype(values.dtype):
-        return _dropped("dates are not used")
-    if not (
-        types.is_object_dtype(values.dtype)
-        or types.is_string_dtype(values.dtype)
-        or isinstance(values.dtype, _categorical())
-    ):
-        return _dropped(f"values of the kind {values.dtype} are not used")
-    if any(isinstance(v, (list, dict, set, tuple, bytes, np.ndarray)) for v in values):
-        return _dropped("it holds lists or other things that are neither numbers nor words")
-    text = as_text(values)
-    present = text.dropna()
-    if not len(present):
-        return _dropped("it is empty")
-    numbers = as_numbers(text)
-    known = np.count_nonzero(np.isfinite(numbers))
-    if known >= ALMOST * len(present):
-        return _number(name, numbers, len(present) - known)
-    if present.map(lambda v: bool(DATE.fullmatch(v))).all():
-        return _dropped("dates are not used")
-    return _category(name, text)
+        finite = np.where(np.isinf(numbers), np.nan, numbers)
+        return _number(name, finite, infinite, is_wanted=is_wanted)
+    reason = _unusable(values)
+    if reason:
+        return _dropped(reason)
+    simple = pd.to_numeric(values.astype(object), errors="coerce").to_numpy(dtype=np.float64)
+    if np.isfinite(simple).all():  # far quicker than entry by entry, and the rule
+        return _number(name, simple, 0, is_wanted=is_wanted)
+    return _from_text(name, as_text(values), is_wanted=is_wanted)
 
 
-def _categorical() -> Any:
+def _unusable(values: pd.Series[Any]) -> str:
+    """Why entries are neither numbers nor words; nothing where they are."""
     import pandas as pd
+    from pandas.api import types
 
-    return pd.CategoricalDtype
+    if types.is_datetime64_any_dtype(values.dtype) or types.is_timedelta64_dtype(values.dtype):
+        return "dates are not used"
+    words = types.is_object_dtype(values.dtype) or types.is_string_dtype(values.dtype)
+    if not words and not isinstance(values.dtype, pd.CategoricalDtype):
+        return f"values of the kind {values.dtype} are not used"
+    if any(isinstance(v, (list, dict, set, tuple, bytes, np.ndarray)) for v in values):
+        return "it holds lists or other things that are neither numbers nor words"
+    return ""
 
 
-def _number(name: str, numbers: Doubles, strange: int) -> _Part:
+def _from_text(name: str, text: pd.Series[Any], *, is_wanted: bool) -> _Part:
+    """Numbers where nearly all entries are some, a category where not."""
+    present = int(text.notna().sum())
+    numbers = as_numbers(text)
+    known = int(np.isfinite(numbers).sum())
+    if present and known >= ALMOST * present:
+        return _number(name, numbers, present - known, is_wanted=is_wanted)
+    if are_dates(text):
+        return _dropped("dates are not used")
+    return _category(name, text, is_wanted=is_wanted)
+
+
+def _number(name: str, numbers: Doubles, strange: int, *, is_wanted: bool) -> _Part:
     """Use numbers as they are; `strange` entries were no finite numbers, and count as missing."""
     present = numbers[np.isfinite(numbers)]
     if not len(present):
@@ -173,8 +178,9 @@ def _number(name: str, numbers: Doubles, strange: int) -> _Part:
     missing = len(numbers) - len(present)
     if np.ptp(present) == 0 and missing < MARKED * len(numbers):
         return _dropped("all its values are the same")
-    if not missing and len(numbers) >= 20 and np.all(np.diff(numbers) == 1):
-        return _dropped("it only counts the rows")
+    reason = "" if is_wanted or missing else _numbering(name, numbers)
+    if reason:
+        return _dropped(reason)
     notes = [f"{strange} entries are no numbers, and count as missing"] if strange else []
     arrays, names = [numbers], [name]
     if missing >= MARKED * len(numbers):
@@ -186,20 +192,34 @@ def _number(name: str, numbers: Doubles, strange: int) -> _Part:
     return _Part(arrays, names, "number", "; ".join(notes))
 
 
-def _category(name: str, text: pd.Series[Any]) -> _Part:
+def _numbering(name: str, numbers: Doubles) -> str:
+    """Why numbers look like names of rows; nothing where they do not."""
+    ordered = np.sort(numbers)
+    if len(numbers) < 20 or np.any(numbers % 1) or np.any(np.diff(ordered) == 0):
+        return ""
+    if np.all(np.diff(ordered) == 1):
+        return "it only counts the rows"
+    return (
+        "by its name and its values, all different, it is an id" if ID_NAME.fullmatch(name) else ""
+    )
+
+
+def _category(name: str, text: pd.Series[Any], *, is_wanted: bool) -> _Part:
     """One column for each level; a missing entry is a level of its own."""
     counts = text.value_counts()
+    if not len(counts):
+        return _dropped("it is empty")
     missing = int(text.isna().sum())
     if len(counts) == 1 and not missing:
         return _dropped("all its values are the same")
-    if len(counts) > 0.5 * counts.sum() and counts.sum() >= 20:
+    if len(counts) > 0.5 * counts.sum() and counts.sum() >= 20 and not is_wanted:
         return _dropped("nearly every row has a value of its own, like a name or an id")
     notes = []
     levels = sorted(counts.index)
     if len(levels) > MOST_LEVELS:
         order = sorted(levels, key=lambda level: (-counts[level], level))
         levels = sorted(order[: MOST_LEVELS - 1])
-        if counts[levels].sum() < 0.5 * counts.sum():
+        if counts[levels].sum() < 0.5 * counts.sum() and not is_wanted:
             return _dropped(f"{len(counts)} different values are too many for a category")
         notes.append(
             f"{len(counts)} levels: the {len(levels)} most frequent, and all others together"

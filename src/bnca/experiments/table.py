@@ -187,9 +187,9 @@ def _refuse_long_lines(path: Path, text: str, separator: str) -> None:
                 width = len(row) or None
             elif len(row) > width and any(row[width:]):
                 raise InputError(
-                    f"{path}: line {rows.line_num} has {len(row)} values where the first line names "
-                    f"{width} columns (cut by {name_of(separator)}). Put quotes around values that "
-                    "hold the separator, or try --separator."
+                    f"{path}: line {rows.line_num} has {len(row)} values where the first line "
+                    f"names {width} columns (cut by {name_of(separator)}). Put quotes around "
+                    "values that hold the separator, or try --separator."
                 )
     except csv.Error as error:
         raise InputError(f"{path}: line {rows.line_num} cannot be read: {error}.") from error
