@@ -55,6 +55,9 @@ def choose(
     dict
         Parameters to set.
     """
+    grids = {**method.fits, **method.votes}
+    if not method.steps and all(len(values) < 2 for values in grids.values()):
+        return {key: values[0] for key, values in grids.items()}  # there is nothing to choose
     splits = _splits(y, folds, seed)
     rows = min(_distinct(X[train], y[train]) for train, _ in splits)
     fits = _within(method.fits, rows, X.shape[1])

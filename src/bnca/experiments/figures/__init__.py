@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bnca.experiments.figures import axes, curves, digits, flips, prior, retrieval
+from bnca.experiments.figures import axes, curvature, curves, digits, flips, prior, retrieval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +29,7 @@ STUDIES: Mapping[str, Callable[[int], list[Study]]] = {
     "figure5": _of(digits.studies, "figure5"),
     "figure6": curves.studies,
     "figure7": prior.studies,
+    "curvature": curvature.studies,
     "retrieval": retrieval.studies,
 }
 """Each figure's studies by its name, as functions of the number of repeats."""
@@ -39,7 +40,7 @@ def studies(repeats: int = 30) -> list[Study]:
     return [study for of_figure in STUDIES.values() for study in of_figure(repeats)]
 
 
-def quick(repeats: int = 5) -> list[Study]:
+def quick(repeats: int = 10) -> list[Study]:
     """Every figure from sets that need neither data folder nor network."""
-    modules = (axes, flips, digits, curves, prior, retrieval)
+    modules = (axes, flips, digits, curves, prior, curvature, retrieval)
     return [study for module in modules for study in module.quick(repeats)]

@@ -13,9 +13,9 @@ from bnca.experiments.figures.common import (
     PICTURES,
     WINE,
     is_first,
-    published_model,
     table_draw,
 )
+from bnca.experiments.paper import published_model
 from bnca.experiments.spec import Study
 from bnca.experiments.tuning import quiet
 from bnca.neighbors import nearest
@@ -197,7 +197,7 @@ def studies(repeats: int = 30) -> list[Study]:
     return [_study(*entry, repeats) for entry in sets]
 
 
-def quick(repeats: int = 5) -> list[Study]:
+def quick(repeats: int = 10) -> list[Study]:
     """The same on sets that need neither data folder nor network."""
     sets = (
         ("wine", WINE, 30, 80),

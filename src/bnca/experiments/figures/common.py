@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from bnca.bayesian_nca import BayesianNCA
 from bnca.experiments import paper
 from bnca.experiments.draw import draw
 from bnca.experiments.spec import Cell, DataSpec, Experiment
@@ -25,22 +24,6 @@ DIGITS = DataSpec("digits", "Digits", n_components=30)
 
 PICTURES = {name: (data, size, n_test) for name, data, size, n_test in paper.PICTURES}
 """Sets of Tables 2 and 3 by name: record, training rows of each class, test rows."""
-
-
-def published_model(**overrides: Any) -> BayesianNCA:
-    """Return the published model with a data-scaled prior, every setting that matters stated."""
-    settings: dict[str, Any] = {
-        "n_neighbors": "auto",
-        "basis": "eigen",
-        "prior_mean": 4.0,
-        "prior_variance": 0.1,
-        "rescale": True,
-        "solver": "newton",
-        "vote": "posterior",
-        "n_voters": None,
-        "n_jobs": 1,
-    }
-    return BayesianNCA(**(settings | overrides))
 
 
 def table_draw(part: Part, data: Dataset, noise: float = 0.0) -> Draw:

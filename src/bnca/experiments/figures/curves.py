@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bnca.core.predictive import class_probabilities, vote_shares
-from bnca.experiments.figures.common import DIGITS, PICTURES, published_model, table_draw
+from bnca.experiments.figures.common import DIGITS, PICTURES, table_draw
+from bnca.experiments.paper import published_model
 from bnca.experiments.spec import Study
 from bnca.experiments.tuning import quiet
 from bnca.neighbors import nearest
@@ -117,15 +118,21 @@ def _bnca_path(drawn: Draw) -> Iterator[tuple[int, Doubles, float]]:
 
 
 def _step_counts(drawn: Draw) -> Iterator[dict[str, Any]]:
+    """Steps to each tolerance; and whether the posterior covariance is that of the first step."""
     for prior, settings in PRIORS.items():
+        with quiet():
+            first = published_model(solver="published", max_iter=1, **settings)
+            start = first.fit(drawn.X, drawn.given).metric_.covariance
         for solver in ("published", "anderson", "newton"):
             for tol in (1e-3, 1e-6):
                 with quiet():
                     model = published_model(
                         solver=solver, tol=tol, max_iter=PATIENCE, **settings
                     ).fit(drawn.X, drawn.given)
+                moved = np.abs(model.metric_.covariance - start).max() / np.abs(start).max()
                 yield {
                     "method": "BNCA",
+                    "covariance_moved": float(moved),
                     "solver": solver,
                     "prior": prior,
                     "tol": tol,
@@ -155,7 +162,7 @@ def studies(repeats: int = 30) -> list[Study]:
     return [_study(name, *entry, repeats) for name, entry in PICTURES.items()]
 
 
-def quick(repeats: int = 5) -> list[Study]:
+def quick(repeats: int = 10) -> list[Study]:
     """Digits of scikit-learn."""
     return [_study("digits", DIGITS, 30, 300, repeats)]
 

@@ -17,8 +17,9 @@ from bnca.bayesian_nca import BayesianNCA
 from bnca.datasets import load_arrays
 from bnca.experiments import paper
 from bnca.experiments.draw import prepare
-from bnca.experiments.figures.common import DIGITS, image_columns, published_model, tuned
+from bnca.experiments.figures.common import DIGITS, image_columns, tuned
 from bnca.experiments.metrics import METRICS, predicted
+from bnca.experiments.paper import published_model
 from bnca.experiments.spec import Method, Study
 from bnca.experiments.tuning import choose, quiet
 from bnca.rivals import NCA
@@ -172,7 +173,7 @@ def predictions(
     cross-validation of its KNN accuracy says where to stop.  BNCA votes among K neighbours,
     averaged over the posterior.  Both are tuned with the grids of the tables.
     """
-    by_name = {method.name: method for method in paper.methods()}
+    by_name = {method.name: method for method in paper.paper_methods()}
     chosen = choose(by_name["NCA"], X, y, seed=seed)
     own = NCA(init="identity", vote="softmax", n_voters=None, n_jobs=1)
     for name, steps in (("NCA", chosen["max_iter"]), ("NCA, to the end", TO_THE_END)):
@@ -289,7 +290,7 @@ def studies(repeats: int = 30) -> list[Study]:
     return _all("mnist", paper.MNIST, 300, repeats)
 
 
-def quick(repeats: int = 5) -> list[Study]:
+def quick(repeats: int = 10) -> list[Study]:
     """Digits of scikit-learn: 300 to train, 100 of each group to test."""
     return _all("digits", DIGITS, 100, repeats)
 

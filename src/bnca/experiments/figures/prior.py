@@ -10,10 +10,10 @@ import numpy as np
 from bnca.experiments.figures.common import (
     DIGITS,
     PICTURES,
-    published_model,
     table_draw,
     tuned,
 )
+from bnca.experiments.paper import published_model
 from bnca.experiments.spec import VOTERS, Method, Study
 from bnca.rivals import PCAMetric
 
@@ -84,7 +84,7 @@ def studies(repeats: int = 30) -> list[Study]:
     return [_study(name, *PICTURES[name], repeats) for name in ("caltech-surf", "caltech-effnet")]
 
 
-def quick(repeats: int = 5) -> list[Study]:
+def quick(repeats: int = 10) -> list[Study]:
     """Digits of scikit-learn."""
     return [_study("digits", DIGITS, 30, 300, repeats)]
 

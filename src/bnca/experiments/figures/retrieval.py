@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bnca.experiments.draw import prepare
-from bnca.experiments.figures.common import published_model
 from bnca.experiments.metrics import KEPT, kept_accuracy
+from bnca.experiments.paper import published_model
 from bnca.experiments.spec import DataSpec, Study
 from bnca.experiments.tuning import quiet
 
@@ -217,7 +217,7 @@ def studies(repeats: int = 30) -> list[Study]:
     return [Study(f"retrieval/{name}", data, work, seeds) for name, data in FACES]
 
 
-def quick(repeats: int = 5) -> list[Study]:
+def quick(repeats: int = 10) -> list[Study]:
     """Digits of scikit-learn, each digit as a person."""
     data = DataSpec("digits", "Digits", n_components=30, rows_per_class=40)
     return [Study("retrieval/digits", data, work, tuple(range(repeats)))]
