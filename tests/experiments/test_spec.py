@@ -40,7 +40,6 @@ def test_description_changes_with_all_that_decides_a_cell():
         experiment(sizes=(6, 10)),
         experiment(sizes=(5, 11)),  # the largest size decides which rows are left to test
         experiment(n_test=31),
-        experiment(methods=other_methods),
         experiment(noise=(0.1,)),
         experiment(seeds=(1,)),
         experiment(metrics=("accuracy",)),
@@ -56,7 +55,14 @@ def test_description_does_not_change_with_other_cells():
     first = next(experiment().cells()).description()
     assert next(experiment(seeds=(0, 1, 2)).cells()).description() == first
     assert next(experiment(noise=(0.0, 0.2)).cells()).description() == first
-    assert json.loads(first)["methods"][0]["fits"] == {"n_components": ["1", "2"]}
+    assert next(experiment(methods=other_methods).cells()).description() == first
+
+
+def test_description_of_a_method_has_its_settings_and_grids():
+    one, other = (made()[0].description() for made in (methods, other_methods))
+    assert one["fits"] == {"n_components": ["1", "2"]}
+    assert other["fits"] == {"n_components": ["1", "3"]}
+    assert one["parameters"]["n_components"] == "None"
 
 
 def test_study_has_a_part_for_each_seed():

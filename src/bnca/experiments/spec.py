@@ -192,7 +192,7 @@ class Study:
 
 
 class Part(NamedTuple):
-    """One seed of a study: the unit of work, as a `Cell` is of an experiment."""
+    """One seed of a study, as a `Cell` is one draw of an experiment."""
 
     experiment: Study
     seed: int
@@ -214,7 +214,7 @@ class Part(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One draw of training and test rows, on which all methods are compared: the unit of work."""
+    """One draw of training and test rows, on which all methods are compared."""
 
     experiment: Experiment
     size: int
@@ -222,7 +222,7 @@ class Cell(NamedTuple):
     seed: int
 
     def description(self) -> str:
-        """All that decides the results, the code aside, as JSON text."""
+        """All that decides the results, method and code aside, as JSON text."""
         e = self.experiment
         return json.dumps(
             {
@@ -233,7 +233,6 @@ class Cell(NamedTuple):
                 "n_test": e.n_test,
                 "noise": self.noise,
                 "seed": self.seed,
-                "methods": [method.description() for method in e.methods()],
                 "metrics": e.metrics,
                 "folds": e.folds,
                 "fit_repeats": e.fit_repeats,

@@ -1,14 +1,12 @@
-"""Finished cells on disk, a line each; who made them; and tables of their rows.
+"""Finished units of work on disk, a line each; who made them; and tables of their rows.
 
-A line is written and synced as a whole when its cell is finished.  A process may be killed at any
-point: at worst the last line is torn, which is as if its cell had never run.
+A line is written and synced as a whole when its unit is finished.  A process may be killed at any
+point: at worst the last line is torn, which is as if its unit had never run.
 """
 
 from __future__ import annotations
 
-import ast
 import csv
-import hashlib
 import json
 import os
 import platform
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import bnca
 from bnca.blocks import thread_count
+from bnca.experiments.code import LIBRARIES
 from bnca.files import replacing
 
 if TYPE_CHECKING:
@@ -27,52 +26,12 @@ if TYPE_CHECKING:
 TidyRow: TypeAlias = dict[str, Any]
 """One method on one cell: column name to number or text."""
 
-SHOWS_ONLY = ("cli.py", "commands", "displays.py", "files.py", "report")
-"""Parts of the package that no result depends on: changing them makes no row stale."""
-
-LIBRARIES = ("numpy", "scipy", "scikit-learn")
-"""Libraries whose version is part of the code version, as they do the computing."""
-
-
-@cache
-def code_version() -> str:
-    """Hash of what the package's source files do, and of the versions of what computes for it.
-
-    Comments, docstrings and layout do not count: rewording makes no row stale.
-    """
-    root = Path(bnca.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        name = path.relative_to(root)
-        if name.parts[0] not in SHOWS_ONLY:
-            digest.update(f"{name.as_posix()}\n{meaning(path.read_text('utf-8'))}\n".encode())
-    for library in LIBRARIES:
-        digest.update(f"{library} {version(library)}\n".encode())
-    return digest.hexdigest()[:16]
-
-
-def meaning(source: str) -> str:
-    """Syntax tree of Python source, without strings that stand alone."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
-    return ast.dump(tree)
-
-
-def _is_text(node: ast.stmt) -> bool:
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
-        return False
-    return isinstance(node.value.value, str)
-
 
 @cache
 def provenance() -> Mapping[str, Any]:
     """Versions and machine, as columns of every row."""
     return {
         "bnca": bnca.__version__,
-        "code": code_version(),
         "python": platform.python_version(),
         **{library.replace("-", "_"): version(library) for library in LIBRARIES},
         "system": platform.system(),
@@ -91,7 +50,7 @@ def _cpu_model() -> str:
 
 
 class Store:
-    """Finished cells of one code version, in a folder that may hold those of others.
+    """Finished units of work in a folder: those of all code versions, each under its own key.
 
     Parameters
     ----------
@@ -101,20 +60,21 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"cells-{code_version()}.jsonl"
+        self.path = folder / "cells.jsonl"
 
     def read(self) -> dict[str, dict[str, Any]]:
         """Records by key; the last of equal keys, as data may have changed; no torn line."""
         out: dict[str, dict[str, Any]] = {}
         if not self.path.exists():
             return out
-        for line in self.path.read_bytes().split(b"\n"):
-            try:
-                record = json.loads(line)
-            except ValueError:  # torn, or the empty rest after the last line
-                continue
-            if isinstance(record, dict) and record.get("code") == code_version():
-                out[str(record["key"])] = record
+        with self.path.open("rb") as file:
+            for line in file:
+                try:
+                    record = json.loads(line)
+                except ValueError:  # torn
+                    continue
+                if isinstance(record, dict) and "key" in record:
+                    out[str(record["key"])] = record
         return out
 
     def append(self, record: Mapping[str, Any]) -> None:
