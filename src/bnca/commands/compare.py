@@ -1,36 +1,89 @@
-"""`bnca compare`: tune and compare methods on data with wrong labels."""
+"""`bnca compare`: which method suits a table, all of them tuned."""
 
 from __future__ import annotations
 
 import argparse
-import csv
+import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bnca.commands.arguments import share, whole
+from bnca.exceptions import InputError
 from bnca.files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bnca.experiments.compare import Row, Summary
+    from rich.console import Console
+
+    from bnca.experiments.compare import Row
+    from bnca.experiments.plan import Plan
+    from bnca.experiments.problem import Problem
+    from bnca.experiments.suspects import Suspects
+
+BUILT_IN = {"size": 300.0, "noise": 0.3}
+"""What is done with the built-in rows unless it is said otherwise."""
+
+PARTLY_WRONG = "share of training labels to make wrong on purpose; test labels stay as they are"
 
 
 def add_parser(commands: Any) -> None:
     """Describe the command and its options."""
     parser = commands.add_parser(
         "compare",
-        help="tune and compare methods on data with wrong labels",
-        description="Compare KNN, NCA and BayesianNCA on scikit-learn's digits, with part of the "
-        "training labels made wrong on purpose. Every method is tuned by cross-validation on those "
-        "labels and tested on true ones.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        help="which method suits your table: all of them tuned and compared",
+        description="Tune and compare methods on your table (CSV, TSV or Parquet), on random "
+        "splits into training and test rows, and write a report. Without a table: on "
+        "scikit-learn's digits with 30 % of the training labels made wrong.",
+        epilog="Example: bnca compare flowers.csv --label species",
     )
-    parser.add_argument("--out", type=Path, default=Path("bnca-compare"), help="output folder")
-    parser.add_argument("--train", type=whole(30, 1500), default=300, help="training rows")
-    parser.add_argument("--noise", type=share, default=0.3, help="share of wrong labels")
-    parser.add_argument("--repeats", type=whole(1, 1000), default=5, help="random splits")
-    parser.add_argument("--seed", type=whole(0, 2**31), default=0, help="seed of the first split")
+    add = parser.add_argument
+    add("table", nargs="?", type=Path, metavar="TABLE", help="CSV, TSV or Parquet file")
+    add("--label", metavar="COLUMN", help="column that holds the classes")
+    add("--out", type=Path, default=Path("bnca-compare"), help="output folder (%(default)s)")
+    rows = parser.add_argument_group("splits")
+    rows.add_argument(
+        "--size",
+        type=_size,
+        help="training rows, or their share if below 1 (0.7, and 1,000 rows at most)",
+    )
+    rows.add_argument("--noise", type=share, help=f"{PARTLY_WRONG} (0)")
+    rows.add_argument(
+        "--repeats", type=whole(1, 1000), default=10, help="random splits (%(default)s)"
+    )
+    rows.add_argument(
+        "--seed", type=whole(0, 2**31), default=0, help="seed of the first split (%(default)s)"
+    )
+    rows.add_argument(
+        "--methods",
+        type=lambda text: [name.strip() for name in text.split(",") if name.strip()],
+        metavar="A,B,…",
+        help="KNN, PCA, NCA, NCMML, LMNN, BML, BNCA, BNCA+, logistic, SVM (all)",
+    )
+    rows.add_argument("--jobs", type=int, metavar="N", help="processes (one for each core)")
+    columns = parser.add_argument_group("columns")
+    for option, what in (
+        ("--use", "a column to use, and no others; may be repeated"),
+        ("--drop", "a column to leave out; may be repeated"),
+        ("--category", "a column whose numbers are codes; may be repeated"),
+    ):
+        columns.add_argument(option, action="append", default=[], metavar="COLUMN", help=what)
+    columns.add_argument(
+        "--bins", type=whole(2, 50), help="cut a label of numbers into so many classes"
+    )
+    columns.add_argument(
+        "--raw", action="store_true", help="leave numbers as they are: they have one unit"
+    )
+    columns.add_argument(
+        "--components",
+        type=whole(0, 10_000),
+        default=50,
+        help="principal components that wider tables are reduced to, 0 for none (%(default)s)",
+    )
+    file = parser.add_argument_group("file")
+    file.add_argument("--separator", help="what cuts the lines of a CSV file (found out)")
+    file.add_argument("--encoding", default="utf-8", help="of a CSV file (%(default)s)")
     parser.set_defaults(run=run)
 
 
@@ -38,87 +91,183 @@ def run(options: argparse.Namespace) -> int:
     """Run it; return the exit status."""
     import matplotlib.figure  # noqa: F401 - missing, it is better missed before the work than after
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-    from sklearn.datasets import load_digits
 
-    from bnca.displays import ComparisonDisplay
-    from bnca.experiments import compare
+    from bnca.experiments.plan import plan
+    from bnca.report.comparison import headline, remarks, standings
+    from bnca.report.terminal import introduction, methods_table
 
-    console = Console()
-    options.out.mkdir(parents=True, exist_ok=True)
-    X, y = load_digits(return_X_y=True)
-    title = (
-        f"scikit-learn's digits: {options.train} training rows, "
-        f"{100 * options.noise:.0f} % of their labels wrong, {options.repeats} splits"
+    console = Console(highlight=False)
+    problem = _problem(options)
+    settled = plan(
+        problem,
+        size=_or_built_in(options, "size", None),
+        noise=_or_built_in(options, "noise", 0.0),
+        seeds=range(options.seed, options.seed + options.repeats),
+        methods=options.methods,
+        components=options.components,
     )
-    console.print(f"[bold]{title}[/bold]")
-    seeds = range(options.seed, options.seed + options.repeats)
-    rows: list[Row] = []
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    ) as progress:
-        task = progress.add_task("tuning and fitting", total=len(seeds) * len(compare.methods()))
-        for row in compare.run(X, y, n_train=options.train, noise=options.noise, seeds=seeds):
-            rows.append(row)
-            progress.update(
-                task, advance=1, description=f"split {row.seed}: {row.method} {row.accuracy:.3f}"
-            )
-    summaries = compare.summarize(rows)
-    console.print(_table(summaries))
-    best = max(summaries, key=lambda s: s.accuracy)
-    console.print(f"Most accurate: [bold]{best.method}[/bold]. " + _lead_sentence(summaries))
-    with replacing(options.out / "compare.csv") as path:
-        _write_rows(path, rows)
-    with replacing(options.out / "compare.png") as path:
-        ComparisonDisplay(summaries, title).save(path)
-    for name in ("compare.png", "compare.csv"):
-        console.print(f"Written: {options.out / name}", soft_wrap=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    console.print(problem.title, style="bold", markup=False)
+    for line in introduction(problem, settled):
+        console.print(line, markup=False)
+    rows = _measured(problem, settled, options, console)
+    found = standings(rows, settled, len(problem.y))
+    console.print(methods_table(found, settled.methods[0]))
+    console.print(headline(found, settled.methods[0]), style="bold", markup=False)
+    for remark in remarks(found, settled, len(problem.y))[:-1]:
+        console.print(remark, markup=False)
+    suspected = _suspected(problem, settled, console)
+    for path in _write(options, problem, settled, rows, suspected):
+        console.print(f"Written: {path}", soft_wrap=True, markup=False)
     return 0
 
 
-def _table(summaries: Sequence[Summary]) -> Any:
-    from rich.table import Table
+def _problem(options: argparse.Namespace) -> Problem:
+    from bnca.experiments.labels import listed, usual_label
+    from bnca.experiments.problem import Choices, built_in, from_table
+    from bnca.experiments.table import read_table
 
-    table = Table(caption="± is the half-width of a 95 % confidence interval over the splits")
-    table.add_column("method")
-    headers = ("accuracy, %", "lead on KNN", "log loss", "calibration error", "fit, ms")
-    for header in headers:
-        table.add_column(header, justify="right")
-    for s in summaries:
-        table.add_row(
-            s.method,
-            f"{100 * s.accuracy:.1f}" + _plus_minus(s.accuracy_half),
-            "" if s is summaries[0] else f"{100 * s.lead:+.1f}" + _plus_minus(s.lead_half),
-            f"{s.log_loss:.3f}",
-            f"{s.calibration_error:.3f}",
-            f"{1000 * s.fit_seconds:.0f}",
+    if options.table is None:
+        for option in ("label", "bins", "use", "drop", "category", "separator", "raw"):
+            if getattr(options, option):
+                raise InputError(
+                    f"--{option} goes with a table of yours: bnca compare TABLE --label COLUMN."
+                )
+        return built_in()
+    frame = read_table(options.table, separator=options.separator, encoding=options.encoding)
+    names = list(frame.columns)
+    if options.label is None:
+        likely = usual_label(names)
+        advice = f" Is it --label {shlex.quote(likely)}?" if likely else ""
+        raise InputError(
+            f"--label must name the column that holds the classes.{advice} The columns are "
+            f"{listed(names)}."
         )
-    return table
-
-
-def _plus_minus(half: float) -> str:
-    return f" ± {100 * half:.1f}" if half >= 0 else ""  # one split has no interval
-
-
-def _lead_sentence(summaries: Sequence[Summary]) -> str:
-    ours, knn = summaries[-1], summaries[0]
-    if not ours.lead_half >= 0:
-        return "One split says nothing about chance; try more repeats."
-    low, high = 100 * (ours.lead - ours.lead_half), 100 * (ours.lead + ours.lead_half)
-    verdict = "a difference that chance explains" if low <= 0 <= high else "more than chance"
-    return (
-        f"{ours.method} leads {knn.method} by {100 * ours.lead:+.1f} points, 95 % interval "
-        f"{low:+.1f} to {high:+.1f}: {verdict}."
+    choices = Choices(
+        options.label,
+        options.bins,
+        options.use,
+        options.drop,
+        options.category,
+        standardize=not options.raw,
     )
+    return from_table(frame, choices, options.table.name)
 
 
-def _write_rows(path: Path, rows: Sequence[Row]) -> None:
-    names = [name for name in rows[0]._fields if name != "kept_accuracy"]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        writer.writerows([getattr(row, name) for name in names] for row in rows)
+def _measured(
+    problem: Problem, plan: Plan, options: argparse.Namespace, console: Console
+) -> list[Row]:
+    """Rows of all splits, with a bar that shows how far it is."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from bnca.experiments import compare
+
+    total = len(plan.seeds) * len(plan.methods)
+    rows: list[Row] = []
+    shown = (TextColumn("{task.description}"), BarColumn(None), MofNCompleteColumn())
+    try:
+        with Progress(*shown, TimeElapsedColumn(), console=console, expand=True) as progress:
+            bar = progress.add_task("tuning and fitting", total=total)
+            for row in compare.run(problem, plan, options.out / "cells", n_jobs=options.jobs):
+                rows.append(row)
+                done = "failed" if row.reason else f"{100 * row.accuracy:.1f} %"
+                said = f"split {row.seed - plan.seeds[0] + 1}: {row.method} {done}"
+                progress.update(bar, advance=1, description=f"{said:<26}")
+    except KeyboardInterrupt:
+        console.print(
+            f"{len(rows)} of {total} results are kept in {options.out / 'cells'}; the same "
+            "command goes on from there.",
+            markup=False,
+        )
+        raise
+    return compare.in_order(rows, plan)
+
+
+def _suspected(problem: Problem, plan: Plan, console: Console) -> Suspects | None:
+    """Look for wrong labels in the table itself, where the learner as it comes takes part."""
+    from bnca.experiments.suspects import suspects
+    from bnca.report.comparison_page import suspicion
+
+    if "BNCA+" not in plan.methods:
+        return None
+    with console.status("looking for wrong labels"):
+        found = suspects(problem, plan.components)
+    if found is not None:
+        console.print(suspicion(found), markup=False)
+    return found
+
+
+def _write(
+    options: argparse.Namespace,
+    problem: Problem,
+    plan: Plan,
+    rows: Sequence[Row],
+    suspected: Suspects | None,
+) -> list[Path]:
+    """Write report, picture and tables; return where they are, the report first."""
+    from bnca.displays import ComparisonDisplay
+    from bnca.experiments.store import provenance, rows_to_csv
+    from bnca.report.comparison import standings
+    from bnca.report.comparison_page import page
+    from bnca.report.html import write_compare
+    from bnca.report.terminal import task
+
+    found = standings(rows, plan, len(problem.y))
+    display = ComparisonDisplay(found, f"{problem.title}: {task(plan)}")
+    summary = page(problem, plan, display, suspected=suspected, command=_command(options))
+    out = [options.out / f"compare.{ending}" for ending in ("html", "png", "csv", "json")]
+    write_compare(summary, out[0])
+    with replacing(out[1]) as new:
+        display.save(new)
+    told = [{**row._asdict(), "chosen": json.dumps(row.chosen), **provenance()} for row in rows]
+    rows_to_csv([{k: v for k, v in row.items() if k != "kept_accuracy"} for row in told], out[2])
+    with replacing(out[3]) as new:
+        plain = {k: v for k, v in summary.items() if k != "figures"}
+        new.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    if suspected is not None and suspected.found:
+        out.append(options.out / "suspects.csv")
+        rows_to_csv([s._asdict() | {"row": s.row + 1} for s in suspected.found], out[-1])
+    return out
+
+
+def _or_built_in(options: argparse.Namespace, name: str, otherwise: float | None) -> Any:
+    given = getattr(options, name)
+    if given is not None:
+        return given
+    return BUILT_IN[name] if options.table is None else otherwise
+
+
+def _command(options: argparse.Namespace) -> str:
+    """What to type to have it again; folders are left out, as reports are passed on."""
+    words = ["bnca", "compare"]
+    if options.table is not None:
+        words.append(options.table.name)
+    for name, otherwise in (
+        ("label", None),
+        ("size", None),
+        ("noise", None),
+        ("repeats", 10),
+        ("seed", 0),
+        ("bins", None),
+        ("components", 50),
+        ("separator", None),
+        ("encoding", "utf-8"),
+    ):
+        value = getattr(options, name)
+        if value != otherwise:
+            words += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
+    for name in ("use", "drop", "category"):
+        for column in getattr(options, name):
+            words += [f"--{name}", column]
+    if options.methods:
+        words += ["--methods", ",".join(options.methods)]
+    return shlex.join([*words, "--raw"] if options.raw else words)
+
+
+def _size(text: str) -> float:
+    """Read a number of rows, or a share of them."""
+    value = float(text)
+    if not (0 < value < 1 or (value >= 2 and value == int(value))):
+        msg = f"must be a whole number of rows, or a share below 1; got {text}"
+        raise argparse.ArgumentTypeError(msg)
+    return value

@@ -1,45 +1,56 @@
-"""Tune, fit and score several methods on the same rows, some of their labels wrong on purpose."""
+"""Tune, fit and score methods on many splits of the same rows, part of their labels made wrong.
+
+A split and a method make a task of their own.  Each is done on one thread, so its result does not
+depend on how many processes share the work, nor on which of them does it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import signal
 import time
+import warnings
+from dataclasses import replace
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from joblib import Parallel, delayed, parallel_config
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
-from bnca.bayesian_nca import BayesianNCA
+from bnca.blocks import thread_count
+from bnca.experiments.code import code_version
+from bnca.experiments.contenders import contenders
 from bnca.experiments.draw import flip
-from bnca.experiments.metrics import KEPT, METRICS, calibration_error, kept_accuracy, predicted
-from bnca.experiments.spec import VOTERS, Method
+from bnca.experiments.everyday import WithProbabilities
+from bnca.experiments.metrics import METRICS, kept_accuracy, predicted
+from bnca.experiments.plan import split
+from bnca.experiments.problem import prepare
+from bnca.experiments.store import Store, provenance
 from bnca.experiments.tuning import choose, quiet
-from bnca.rivals.nca import NCA
-from bnca.rivals.pca import PCAMetric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from bnca.core.arrays import Doubles, Integers
+    from bnca.experiments.plan import Plan
+    from bnca.experiments.problem import Problem
+    from bnca.experiments.spec import Method
 
-__all__ = [
-    "KEPT",
-    "Method",
-    "Row",
-    "Summary",
-    "calibration_error",
-    "choose",
-    "flip",
-    "kept_accuracy",
-    "methods",
-    "run",
-    "summarize",
-]
+PATIENCE = 3.0
+"""Seconds of work from which on other processes are started; that takes about as long."""
 
 
 class Row(NamedTuple):
-    """One method on one split; `kept_accuracy` goes with `KEPT`."""
+    """One method on one split; `kept_accuracy` goes with `bnca.experiments.metrics.KEPT`.
+
+    Numbers are nan where the method failed, and `reason` says why.  `majority` is the accuracy of
+    always answering the most frequent class.
+    """
 
     method: str
     seed: int
@@ -47,110 +58,176 @@ class Row(NamedTuple):
     log_loss: float
     calibration_error: float
     fit_seconds: float
+    tune_seconds: float
     kept_accuracy: tuple[float, ...]
-    chosen: str
-
-
-class Summary(NamedTuple):
-    """One method over all splits: means, and half-widths of 95 % intervals (Student's t)."""
-
-    method: str
-    accuracy: float
-    accuracy_half: float
-    log_loss: float
-    calibration_error: float
-    fit_seconds: float
-    kept_accuracy: Doubles
-    lead: float
-    lead_half: float
-
-
-def methods() -> list[Method]:
-    """Plain KNN, scikit-learn's NCA and BayesianNCA, each with what is to be chosen."""
-    plain: dict[str, Sequence[Any]] = {"n_voters": VOTERS, "vote": ["uniform", "distance"]}
-    return [
-        Method("KNN", PCAMetric(), votes=plain),
-        Method("NCA", NCA(init="identity"), votes=plain, steps=(1, 3, 10, 30)),
-        Method(
-            "BayesianNCA",
-            BayesianNCA(),
-            {"prior_mean": [1.0, 4.0], "prior_variance": [0.01, 0.1, 1.0]},
-            {"n_voters": VOTERS, "vote": ["posterior", "distance"]},
-        ),
-    ]
+    chosen: Mapping[str, Any]
+    majority: float
+    reason: str = ""
+    warnings: str = ""
 
 
 def run(
-    X: Doubles, y: Integers, *, n_train: int, noise: float, seeds: Sequence[int]
+    problem: Problem, plan: Plan, folder: Path | None = None, *, n_jobs: int | None = None
 ) -> Iterator[Row]:
-    """Rows of the comparison, one at a time, so that a caller can show progress.
+    """Rows of the comparison as they are finished, so that a caller can show progress.
 
-    Each seed draws a stratified training set of `n_train` rows and flips a share `noise` of its
-    labels.  Every method chooses its settings by cross-validation on those labels; all other rows,
-    with their true labels, are for testing.  Features are divided by one number, which makes the
-    mean squared distance between training rows 4: NCA's objective has a scale, and this one suits.
+    Parameters
+    ----------
+    problem : Problem
+        Rows and classes.
+    plan : Plan
+        What `bnca.experiments.plan.plan` returns.
+    folder : Path or None
+        Where rows are kept as they are finished; those that are there already come first, and are
+        not computed again.
+    n_jobs : int or None
+        Processes; None and -1 take every core.  Work of a few seconds is done by one.
+
+    Yields
+    ------
+    Row
+        In any order; `in_order` sorts them.
     """
-    for seed in seeds:
-        train, test = train_test_split(
-            np.arange(len(y)), train_size=n_train, stratify=y, random_state=seed
-        )
-        unit = np.sqrt(X[train].var(axis=0).sum() / 2)
-        given = flip(y[train], noise, np.random.default_rng(seed))
-        for method in methods():
-            learn, judge = (X[train] / unit, given), (X[test] / unit, y[test])
-            yield _row(method, learn, judge, seed)
+    tasks = [(name, seed) for seed in plan.seeds for name in plan.methods]
+    if folder is None:
+        yield from _computed(problem, plan, tasks, n_jobs)
+        return
+    store = Store(folder)
+    kept = store.read()
+    described = _description(problem, plan)
+    keys = {task: _key(described, *task) for task in tasks}
+    for task in tasks:
+        if keys[task] in kept:
+            yield _from_record(kept[keys[task]])
+    left = [task for task in tasks if keys[task] not in kept]
+    for row in _computed(problem, plan, left, n_jobs):
+        record = {**row._asdict(), **provenance()}
+        store.append({"key": keys[row.method, row.seed], "rows": [record]})
+        yield row
 
 
-def summarize(rows: Sequence[Row]) -> list[Summary]:
-    """Summaries by method, in order of appearance; leads are over the first one, by pairs."""
-    out = []
-    first = [r.accuracy for r in rows if r.method == rows[0].method]
-    for name in dict.fromkeys(r.method for r in rows):
-        mine = [r for r in rows if r.method == name]
-        accuracy = [r.accuracy for r in mine]
-        lead = np.subtract(accuracy, first[: len(accuracy)])
-        out.append(
-            Summary(
-                name,
-                float(np.mean(accuracy)),
-                _half_width(accuracy),
-                float(np.mean([r.log_loss for r in mine])),
-                float(np.mean([r.calibration_error for r in mine])),
-                float(np.median([r.fit_seconds for r in mine])),
-                np.mean([r.kept_accuracy for r in mine], axis=0),
-                float(lead.mean()),
-                _half_width(lead),
-            )
-        )
-    return out
+def in_order(rows: Sequence[Row], plan: Plan) -> list[Row]:
+    """Rows split by split, whoever was finished first."""
+    place = {name: i for i, name in enumerate(plan.methods)}
+    return sorted(rows, key=lambda row: (row.seed, place[row.method]))
 
 
-def _row(
+def measure(problem: Problem, plan: Plan, name: str, seed: int) -> Row:
+    """Tune, fit and score one method on one split."""
+    train, test = split(problem.y, plan, seed)
+    given = flip(problem.y[train], plan.noise, np.random.default_rng(seed))
+    frequent = np.bincount(given).argmax()
+    majority = float(np.mean(problem.y[test] == frequent))
+    try:
+        with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            X, X_test = prepare(problem, train, test, plan.components)
+            method = _one_thread(_methods()[name])
+            found = _measure(method, (X, given), (X_test, problem.y[test]), seed)
+    except Exception as error:  # noqa: BLE001 - one method's failure is a result, not the run's end
+        nothing = (float("nan"),) * 5
+        reason = f"{type(error).__name__}: {error}"
+        return Row(name, seed, *nothing, (), {}, majority, reason)
+    said = ", ".join(sorted({w.category.__name__ for w in caught}))
+    return found._replace(majority=majority, warnings=said)
+
+
+@cache
+def _methods() -> Mapping[str, Method]:
+    return {method.name: method for method in contenders()}
+
+
+def _one_thread(method: Method) -> Method:
+    learner = clone(method.learner)
+    if "n_jobs" in learner.get_params(deep=False):
+        learner.set_params(n_jobs=1)
+    return replace(method, learner=learner)
+
+
+def _measure(
     method: Method, learn: tuple[Doubles, Integers], judge: tuple[Doubles, Integers], seed: int
 ) -> Row:
-    (X, y), (X_test, y_test) = learn, judge
+    started = time.perf_counter()
     with quiet():
-        setting = choose(method, X, y, seed=seed)
+        to_choose = method.fits or method.votes or method.steps
+        setting = choose(method, *learn, seed=seed) if to_choose else {}
+        tuned = time.perf_counter()
         best = clone(method.learner).set_params(**setting)
-        started = time.perf_counter()
-        best.fit(X, y)
-        seconds = time.perf_counter() - started
-    said = predicted(best.predict_proba(X_test), best.classes_, y_test)
+        best = best if hasattr(best, "predict_proba") else WithProbabilities(best)
+        best.fit(*learn)
+        fitted = time.perf_counter()
+        said = predicted(best.predict_proba(judge[0]), best.classes_, judge[1])
     return Row(
         method.name,
         seed,
         METRICS["accuracy"](said),
         METRICS["log_loss"](said),
         METRICS["calibration_error"](said),
-        seconds,
+        fitted - tuned,
+        tuned - started,
         kept_accuracy(said.top, said.correct),
-        ", ".join(f"{key}={value}" for key, value in setting.items()),
+        setting,
+        float("nan"),
     )
 
 
-def _half_width(values: Any) -> float:
-    """Half-width of the 95 % confidence interval of a mean."""
-    if len(values) < 2:  # one value has no spread
-        return float("nan")
-    spread = float(np.std(values, ddof=1) / np.sqrt(len(values)))
-    return spread * float(stdtrit(len(values) - 1, 0.975))
+def _computed(
+    problem: Problem, plan: Plan, tasks: list[tuple[str, int]], n_jobs: int | None
+) -> Iterator[Row]:
+    """Rows of tasks as they are finished, by this process alone as long as that is quicker."""
+    tasks = list(tasks)
+    workers = min(thread_count(n_jobs), len(tasks))
+    until = time.perf_counter() + PATIENCE
+    while tasks and (workers == 1 or time.perf_counter() < until):
+        yield measure(problem, plan, *tasks.pop(0))
+    if not tasks:
+        return
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        pool = Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch="2*n_jobs")
+        yield from pool(delayed(_work)(problem, plan, *task, os.getpid()) for task in tasks)
+
+
+def _work(problem: Problem, plan: Plan, name: str, seed: int, parent: int) -> Row:
+    """Do a task in a process of the pool."""
+    _leave_interruption_to(parent)
+    return measure(problem, plan, name, seed)
+
+
+@lru_cache(maxsize=1)
+def _leave_interruption_to(parent: int) -> None:
+    """Ctrl-C reaches all processes; one is enough to end the work, and tells it once."""
+    if os.getpid() != parent:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _description(problem: Problem, plan: Plan) -> dict[str, Any]:
+    """All that decides the results of any task, but for the code, the method and the seed."""
+    digest = hashlib.sha256()
+    for array in (problem.X, problem.blocks, problem.y):
+        digest.update(f"{array.shape} {array.dtype}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return {
+        "rows": digest.hexdigest(),
+        "standardize": problem.standardize,
+        "n_train": plan.n_train,
+        "n_test": plan.n_test,
+        "noise": plan.noise,
+        "components": plan.components,
+    }
+
+
+def _key(described: Mapping[str, Any], name: str, seed: int) -> str:
+    """Name of a task's row: a hash of all that decides it, the code included."""
+    about = {
+        **described,
+        "code": code_version(measure),
+        "method": _methods()[name].description(),
+        "seed": seed,
+    }
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _from_record(record: Mapping[str, Any]) -> Row:
+    (found,) = record["rows"]
+    values = {name: found[name] for name in Row._fields}
+    return Row(**(values | {"kept_accuracy": tuple(found["kept_accuracy"])}))

@@ -40,6 +40,8 @@ class Problem:
         Columns of X that belong together, as they are one category, have the same number.
     y : (n,)
         Class codes, 0 .. n_classes - 1.
+    rows : (n,)
+        Where each row stands in the table, from 0.
     class_names : tuple of str
         Name of each class.
     columns : list of Column
@@ -54,6 +56,7 @@ class Problem:
     X: Doubles
     blocks: Integers
     y: Integers
+    rows: Integers
     class_names: tuple[str, ...]
     columns: list[Column]
     notes: list[str]
@@ -96,6 +99,7 @@ def built_in() -> Problem:
         X,
         np.arange(X.shape[1]),
         data.y,
+        np.arange(len(data.y)),
         data.class_names,
         [Column(name, "number", "") for name in data.feature_names or ()],
         [],
@@ -143,6 +147,7 @@ def from_table(frame: pd.DataFrame, choices: Choices, title: str) -> Problem:
         encoded.X,
         encoded.blocks,
         labels.y,
+        labels.rows,
         labels.class_names,
         [*encoded.columns, *asked],
         [*labels.notes, *_suspicions(rows, encoded, labels.y)],
