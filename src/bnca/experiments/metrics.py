@@ -86,6 +86,7 @@ METRICS: Mapping[str, Callable[[Prediction], float]] = {
     "accuracy": lambda p: float(p.correct.mean()),
     "log_loss": lambda p: float(-np.log(p.truth).mean()),
     "calibration_error": lambda p: calibration_error(p.top, p.correct),
+    "kept_accuracy": lambda p: float(np.mean(kept_accuracy(p.top, p.correct))),
     "mean_top": lambda p: float(p.top.mean()),
 }
 """Every metric that an experiment may ask for, by name."""

@@ -65,7 +65,8 @@ def paper_methods() -> list[Method]:
     averaged: Grid = {"n_voters": VOTERS, "vote": ["posterior", "distance"]}
     return [
         Method("PCA", PCAMetric(), {"n_components": [None, 3, 10, 20, 30]}, plain),
-        Method("NCA", NCA(init="identity"), votes=plain, steps=STEPS),
+        # Below the number of classes NCA starts from the discriminant directions, else from PCA.
+        Method("NCA", NCA(init="auto"), {"n_components": [None, 2, 9, 19]}, plain, STEPS),
         Method("NCM", NCMML(), {"regularization": [2.0, 20.0, 200.0, 2000.0]}),
         Method("LMNN", LMNN(), {"n_neighbors": [1, 3, 5]}, plain, STEPS),
         Method("BML", SupervisedBML(), {"prior_variance": [0.03, 0.3, 3.0]}, averaged),

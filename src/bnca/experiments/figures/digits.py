@@ -11,7 +11,6 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from bnca.bayesian_nca import BayesianNCA
 from bnca.datasets import load_arrays
@@ -175,11 +174,13 @@ def predictions(
     """
     by_name = {method.name: method for method in paper.paper_methods()}
     chosen = choose(by_name["NCA"], X, y, seed=seed)
-    own = NCA(init="identity", vote="softmax", n_voters=None, n_jobs=1)
+    started = {"n_components": chosen["n_components"]}
     for name, steps in (("NCA", chosen["max_iter"]), ("NCA, to the end", TO_THE_END)):
+        settings = {**started, "max_iter": steps}
+        model = NCA(init="auto", vote="softmax", n_voters=None, n_jobs=1, **settings)
         with quiet():
-            model = clone(own).set_params(max_iter=steps).fit(X, y)
-        yield name, {"max_iter": steps}, [model.predict_proba(Q) for Q in queries]
+            model.fit(X, y)
+        yield name, settings, [model.predict_proba(Q) for Q in queries]
     averaged = Method(
         "BNCA", published_model(), by_name["BNCA"].fits, {"vote": ["posterior"], "n_voters": [None]}
     )
