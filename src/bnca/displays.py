@@ -78,11 +78,11 @@ class ComparisonDisplay:
         present = self._present()
         for place, s in enumerate(present):
             mean = 100 * s.accuracy.mean
-            half = 0.0 if s.accuracy.high is None else 100 * s.accuracy.high - mean
             color = COLORS[s.method]
-            axes.errorbar(
-                mean, -place, xerr=half, fmt=MARKERS[s.method], color=color, capsize=3, markersize=7
-            )
+            axes.plot(mean, -place, marker=MARKERS[s.method], color=color, markersize=7)
+            if s.accuracy.low is not None and s.accuracy.high is not None:
+                ends = [100 * s.accuracy.low, 100 * s.accuracy.high]
+                axes.plot(ends, [-place] * 2, marker="|", color=color)
             axes.annotate(
                 f"{mean:.1f}",
                 (mean, -place),

@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
     found = standings(rows, settled, len(problem.y))
     console.print(methods_table(found, settled.methods[0]))
     console.print(headline(found, settled.methods[0]), style="bold", markup=False)
-    for remark in remarks(found, settled, len(problem.y))[:-1]:
+    for remark in remarks(found, settled):
         console.print(remark, markup=False)
     suspected = _suspected(problem, settled, console)
     for path in _write(options, problem, settled, rows, suspected):

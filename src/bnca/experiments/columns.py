@@ -7,6 +7,7 @@ training rows, see `bnca.experiments.draw.prepare`.
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ ALMOST = 0.9
 """Share of entries that makes a column of numbers, or one of values that never come twice."""
 
 ID_NAME = re.compile(r"(.*[^a-z])?(id|uuid|guid|key|index|row|nr|no)([^a-z].*)?", re.IGNORECASE)
+CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class Column(NamedTuple):
@@ -182,6 +184,8 @@ def _number(name: str, numbers: Doubles, strange: int, *, is_wanted: bool) -> _P
     if reason:
         return _dropped(reason)
     notes = [f"{strange} entries are no numbers, and count as missing"] if strange else []
+    if not missing and not is_wanted and _are_distinct(numbers):
+        notes.append(f"all its values differ; if it is an id, --drop {shlex.quote(name)}")
     arrays, names = [numbers], [name]
     if missing >= MARKED * len(numbers):
         arrays.append((~np.isfinite(numbers)).astype(np.float64))
@@ -194,13 +198,20 @@ def _number(name: str, numbers: Doubles, strange: int, *, is_wanted: bool) -> _P
 
 def _numbering(name: str, numbers: Doubles) -> str:
     """Why numbers look like names of rows; nothing where they do not."""
-    ordered = np.sort(numbers)
-    if len(numbers) < 20 or np.any(numbers % 1) or np.any(np.diff(ordered) == 0):
+    if not _are_distinct(numbers):
         return ""
-    if np.all(np.diff(ordered) == 1):
+    if np.ptp(numbers) < 1.05 * len(numbers):  # rows without a label may have been left out
         return "it only counts the rows"
+    words = CAMEL_CASE.sub("_", name)
     return (
-        "by its name and its values, all different, it is an id" if ID_NAME.fullmatch(name) else ""
+        "by its name and its values, all different, it is an id" if ID_NAME.fullmatch(words) else ""
+    )
+
+
+def _are_distinct(numbers: Doubles) -> bool:
+    """Whether enough whole numbers are all different."""
+    return (
+        len(numbers) >= 20 and not np.any(numbers % 1) and len(np.unique(numbers)) == len(numbers)
     )
 
 

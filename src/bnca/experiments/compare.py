@@ -116,8 +116,7 @@ def measure(problem: Problem, plan: Plan, name: str, seed: int) -> Row:
     """Tune, fit and score one method on one split."""
     train, test = split(problem.y, plan, seed)
     given = flip(problem.y[train], plan.noise, np.random.default_rng(seed))
-    frequent = np.bincount(given).argmax()
-    majority = float(np.mean(problem.y[test] == frequent))
+    majority = float(np.mean(problem.y[test] == np.bincount(problem.y).argmax()))
     try:
         with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -38,22 +39,22 @@ def everyday() -> list[Method]:
         ),
         Method(
             "SVM",
-            SVC(break_ties=True),
+            SVC(decision_function_shape="ovo"),
             {"gamma": [0.02, 0.1, 0.5, 2.0], "C": [0.3, 1.0, 3.0, 10.0, 100.0]},
         ),
     ]
 
 
 class WithProbabilities(ClassifierMixin, BaseEstimator):
-    """A classifier that states margins, made to state probabilities too.
+    """A support vector machine that states probabilities.
 
-    Margins times one number are the logits; the number is that of least log loss on rows that a
-    fold left out.
+    The margins of a class against each other one, added up and times one number, are the logits;
+    the number is that of least log loss on rows that a fold left out.
 
     Parameters
     ----------
-    classifier : classifier
-        With ``decision_function``; not fitted.
+    classifier : SVC
+        With ``decision_function_shape="ovo"``; not fitted.
 
     Attributes
     ----------
@@ -84,7 +85,7 @@ class WithProbabilities(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Doubles) -> Doubles:
         """Probability of each class."""
-        margins = _wide(self.classifier_.decision_function(X))
+        margins = _margins(self.classifier_, X, len(self.classes_))
         return np.asarray(softmax(margins * self.sharpness_, axis=1))
 
     def predict(self, X: Doubles) -> Any:
@@ -107,11 +108,17 @@ class WithProbabilities(ClassifierMixin, BaseEstimator):
         for train, rest in parts:
             if len(np.unique(y[train])) == len(self.classes_):
                 model = clone(self.classifier).fit(X[train], y[train])
-                margins.append(_wide(model.decision_function(X[rest])))
+                margins.append(_margins(model, X[rest], len(self.classes_)))
                 codes.append(np.searchsorted(self.classes_, y[rest]))
         return np.concatenate(margins), np.concatenate(codes)
 
 
-def _wide(margins: Doubles) -> Doubles:
-    """One column for each class, of two classes too."""
-    return margins if margins.ndim == 2 else np.column_stack([-margins, margins]) / 2
+def _margins(model: Any, X: Doubles, n_classes: int) -> Doubles:
+    """Margins of each class against all others, (n_rows, n_classes)."""
+    pairs = model.decision_function(X)
+    pairs = pairs if pairs.ndim == 2 else -pairs[:, None]  # of two classes, the second is positive
+    out = np.zeros((len(X), n_classes))
+    for column, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        out[:, i] += pairs[:, column]
+        out[:, j] -= pairs[:, column]
+    return out

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from bnca.experiments.plan import Plan
 
 
+FEWEST = 5
+"""Splits that intervals and comparisons need: those of fewer say more about luck than methods."""
+
+
 class Standing(NamedTuple):
     """One method over all splits.
 
@@ -103,9 +107,9 @@ def standings(rows: Sequence[Row], plan: Plan, n_rows: int) -> list[Standing]:
             Standing(
                 name,
                 len(present),
-                mean_interval(accuracy[name], shared),
-                mean_interval(log_loss[name], shared),
-                None if name == plan.methods[0] else mean_interval(lead, shared),
+                _clipped(_interval(accuracy[name], shared), 1.0),
+                _clipped(_interval(log_loss[name], shared), np.inf),
+                None if name == plan.methods[0] else _interval(lead, shared),
                 _middle([row.calibration_error for row in present], np.mean),
                 _middle([row.fit_seconds for row in present], np.median),
                 _middle([row.tune_seconds for row in present], np.median),
@@ -130,7 +134,10 @@ def headline(found: Sequence[Standing], reference: str) -> str:
     if len(present) == 1:
         return f"{best.method} is right in {percent(best.accuracy)} of test rows."
     if best.accuracy.low is None:
-        return f"{said} One split says nothing about chance: try --repeats 10."
+        return (
+            f"{said} {best.n_splits} {'split says' if best.n_splits == 1 else 'splits say'} nothing "
+            "about chance: try --repeats 10."
+        )
     tied = [s.method for s in present if s.standing == "tied"]
     if len(tied) == len(present) - 1:
         said += " No other method is told apart from it by these splits."
@@ -146,7 +153,7 @@ def headline(found: Sequence[Standing], reference: str) -> str:
     return said
 
 
-def remarks(found: Sequence[Standing], plan: Plan, n_rows: int) -> list[str]:
+def remarks(found: Sequence[Standing], plan: Plan) -> list[str]:
     """What a person has to know to read the numbers."""
     out = []
     present = [s for s in found if s.n_splits]
@@ -160,20 +167,25 @@ def remarks(found: Sequence[Standing], plan: Plan, n_rows: int) -> list[str]:
             f"Always answering the most frequent class would be right in "
             f"{100 * present[0].majority:.1f} % of test rows."
         )
+    failed = f"of {len(plan.seeds)} splits"
     out += [
-        f"{s.method} has no result for {len(plan.seeds) - s.n_splits} of {len(plan.seeds)} splits: "
-        f"{s.reason}"
+        f"{s.method} has no result for {len(plan.seeds) - s.n_splits} {failed}: {s.reason}"
         for s in found
         if s.reason
     ]
-    if len(plan.seeds) > 1:
-        out.append(
-            "Intervals and comparisons are for other rows of the same kind: they allow for the "
-            f"rows that splits of these {n_rows:,} have in common (Nadeau and Bengio, 2003), and "
-            "comparisons with the best for their number (Holm). A method that is not told apart "
-            "from the best may still be worse; more rows would tell."
-        )
     return out
+
+
+def meaning(plan: Plan, n_rows: int) -> list[str]:
+    """What intervals and comparisons mean, where there are some."""
+    if len(plan.seeds) < FEWEST:
+        return []
+    return [
+        "Intervals and comparisons are for other rows of the same kind: they allow for the rows "
+        f"that splits of these {n_rows:,} have in common (Nadeau and Bengio, 2003), and those with "
+        "the best for their number (Holm). A method that is not told apart from the best may "
+        "still be worse; more rows would tell."
+    ]
 
 
 def percent(interval: Interval) -> str:
@@ -181,14 +193,15 @@ def percent(interval: Interval) -> str:
     text = f"{100 * interval.mean:.1f} %"
     if interval.low is None or interval.high is None:
         return text
-    low, high = max(interval.low, 0), min(interval.high, 1)
-    return f"{text} (95 % interval {100 * low:.1f} to {100 * high:.1f})"
+    return f"{text} (95 % interval {100 * interval.low:.1f} to {100 * interval.high:.1f})"
 
 
 def duration(seconds: float) -> str:
     """A time with two digits that matter, or more, in the unit that suits it."""
     if not np.isfinite(seconds):
         return ""
+    if seconds < 5e-5:
+        return "0"
     value, unit = (seconds, "s") if seconds >= 1 else (1000 * seconds, "ms")
     return f"{value:.0f} {unit}" if value >= 9.95 else f"{value:.1f} {unit}"
 
@@ -213,10 +226,23 @@ def _places(values: Mapping[str, Doubles], shared: float) -> dict[str, str]:
     best = max(means, key=lambda name: means[name])
     others = [name for name in means if name != best]
     adjusted = holm([paired_test(values[best] - values[name], shared) for name in others])
-    several = len(finite(values[best])) > 1
+    enough = len(finite(values[best])) >= FEWEST
     for name, p in zip(others, adjusted, strict=True):
-        out[name] = "tied" if several and p >= LEVEL else ""
+        out[name] = "tied" if enough and p >= LEVEL else ""
     return out | {best: "best"}
+
+
+def _interval(values: Doubles, shared: float) -> Interval:
+    found = mean_interval(values, shared)
+    enough = len(finite(values)) >= FEWEST
+    return found if enough else Interval(found.mean, None, None)
+
+
+def _clipped(interval: Interval, most: float) -> Interval:
+    """An interval without its part below 0 or above `most`, where nothing can be."""
+    if interval.low is None or interval.high is None:
+        return interval
+    return Interval(interval.mean, max(interval.low, 0.0), min(interval.high, most))
 
 
 def _middle(values: Sequence[float], how: Any) -> float:
@@ -225,9 +251,13 @@ def _middle(values: Sequence[float], how: Any) -> float:
 
 def _usual(chosen: Sequence[Mapping[str, Any]]) -> str:
     """Settings that were chosen most often, and how often where not always."""
-    said = [", ".join(f"{key}={value}" for key, value in setting.items()) for setting in chosen]
+    said = [", ".join(f"{k}={_short(v)}" for k, v in setting.items()) for setting in chosen]
     if not said:
         return ""
     most, count = Counter(said).most_common(1)[0]
     often = f" ({count} of {len(said)} splits)" if count < len(said) else ""
     return most + often if most else "nothing to choose"
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -6,12 +6,10 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bnca.experiments.contenders import MEANINGS
 from bnca.experiments.labels import listed
 from bnca.experiments.store import provenance
-from bnca.report.comparison import duration, headline, remarks
+from bnca.report.comparison import duration, headline, meaning, remarks
 from bnca.report.pieces import decimal, signed
 
 if TYPE_CHECKING:
@@ -29,9 +27,9 @@ COLUMNS = (
     ("lead", "Lead", "points", "high"),
     ("log_loss", "Log loss", "", "low"),
     ("calibration_error", "Calibration error", "", "low"),
-    ("fit", "Time to fit", "", "low"),
-    ("tune", "Time to tune", "", "low"),
-    ("chosen", "Settings chosen most often", "", None),
+    ("fit", "Fit", "", "low"),
+    ("tune", "Tune", "", "low"),
+    ("chosen", "Chosen most often", "", None),
 )
 
 MOST_SUSPECTS = 50
@@ -89,12 +87,13 @@ def page(
         "figures": figures(display),
         "notes": [
             *problem.notes,
-            *remarks(found, plan, len(problem.y)),
+            *remarks(found, plan),
+            *meaning(plan, len(problem.y)),
             *_suspicions(suspected),
             *(f"{name}: {MEANINGS[name]}." for name in plan.methods),
             f"{reference} is what Lead compares with, on the same splits.",
             "Log loss counts a probability below 0.01 as 0.01.",
-            "Times are medians, on one core. Tuning is the cross-validation that chose settings.",
+            "Fit and Tune are median times on one core. Tuning is choosing by cross-validation.",
         ],
     }
 
@@ -178,9 +177,8 @@ def _method(s: Standing, found: Sequence[Standing]) -> dict[str, Any]:
     if not s.n_splits:
         return {"label": s.method, "values": {"chosen": {"text": s.reason, "best": False}}}
     values = {
-        "accuracy": _interval(s.accuracy, 100, 1, limits=(0, 100)) | _standing(s.standing),
-        "log_loss": _interval(s.log_loss, 1, 3, limits=(0, np.inf))
-        | _standing(s.log_loss_standing),
+        "accuracy": _interval(s.accuracy, 100, 1) | _standing(s.standing),
+        "log_loss": _interval(s.log_loss, 1, 3) | _standing(s.log_loss_standing),
         "calibration_error": _plain(s, found, "calibration_error", decimal(s.calibration_error, 3)),
         "fit": _plain(s, found, "fit_seconds", duration(s.fit_seconds)),
         "tune": {"text": duration(s.tune_seconds), "sort": s.tune_seconds, "best": False},
@@ -196,10 +194,9 @@ def _interval(
     factor: float,
     digits: int,
     *,
-    limits: tuple[float, float] = (-np.inf, np.inf),
     with_sign: bool = False,
 ) -> dict[str, Any]:
-    mean, low, high = (None if v is None else float(np.clip(factor * v, *limits)) for v in interval)
+    mean, low, high = (None if v is None else factor * v for v in interval)
     write = signed if with_sign else decimal
     text = write(mean or 0.0, digits)
     if low is None or high is None:

@@ -111,6 +111,8 @@ def _columns(problem: Problem) -> str:
 
 def _mean(interval: Interval, form: str) -> str:
     text = form.format(100 * interval.mean)
-    if interval.high is None:
+    if interval.low is None or interval.high is None:
         return text
-    return f"{text} ± {100 * (interval.high - interval.mean):.1f}"
+    # Where one end is cut off, at 0 or 100 %, the other one says it.
+    half = max(interval.high - interval.mean, interval.mean - interval.low)
+    return f"{text} ± {100 * half:.1f}"
