@@ -7,8 +7,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 FOLDS = 3
 """Of the margins that `WithProbabilities` learns from."""
 
-SHARPEST = 1_000.0
-"""Margins are multiplied by this at most; more says nothing but 0 and 1."""
+LIMITS = ((1.0, 6.0), (-3.0, 4.0))
+"""Logarithms of the two numbers that `WithProbabilities` finds lie within these."""
 
 
 def everyday() -> list[Method]:
@@ -48,8 +48,8 @@ def everyday() -> list[Method]:
 class WithProbabilities(ClassifierMixin, BaseEstimator):
     """A support vector machine that states probabilities.
 
-    The margins of a class against each other one, added up and times one number, are the logits;
-    the number is that of least log loss on rows that a fold left out.
+    Each class meets each other one, and gets the share expit(a·margin) of a vote; votes times b are
+    the logits.  The two numbers are those of least log loss on rows that a fold left out.
 
     Parameters
     ----------
@@ -60,33 +60,35 @@ class WithProbabilities(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : (n_classes,)
         Labels.
-    sharpness_ : float
-        The number.
+    scales_ : (2,)
+        a and b.
     """
 
     def __init__(self, classifier: Any) -> None:
         self.classifier = classifier
 
     def fit(self, X: Doubles, y: Integers) -> Self:
-        """Fit the classifier on all rows, the number on margins of rows left out."""
+        """Fit the machine on all rows, the two numbers on margins of rows left out."""
         self.classes_ = np.unique(y)
         margins, codes = self._left_out(X, y)
 
-        def loss(log_sharpness: float) -> float:
-            logits = log_softmax(margins * np.exp(log_sharpness), axis=1)
-            return float(-logits[np.arange(len(codes)), codes].mean())
+        def loss(logs: Doubles) -> float:
+            said = log_softmax(_logits(margins, np.exp(logs), len(self.classes_)), axis=1)
+            return float(-said[np.arange(len(codes)), codes].mean())
 
-        self.sharpness_ = 1.0
+        self.scales_ = np.exp([1.0, 1.0])
         if len(codes):
-            limits = (-np.log(SHARPEST), np.log(SHARPEST))
-            self.sharpness_ = float(np.exp(minimize_scalar(loss, bounds=limits).x))
+            start = [[1.0, 0.0], [3.0, 0.0], [1.0, 2.0]]
+            rough = {"initial_simplex": start, "xatol": 0.02, "fatol": 1e-4}
+            found = minimize(loss, start[0], method="Nelder-Mead", bounds=LIMITS, options=rough)
+            self.scales_ = np.exp(found.x)
         self.classifier_ = clone(self.classifier).fit(X, y)
         return self
 
     def predict_proba(self, X: Doubles) -> Doubles:
         """Probability of each class."""
-        margins = _margins(self.classifier_, X, len(self.classes_))
-        return np.asarray(softmax(margins * self.sharpness_, axis=1))
+        logits = _logits(_margins(self.classifier_, X), self.scales_, len(self.classes_))
+        return np.asarray(softmax(logits, axis=1))
 
     def predict(self, X: Doubles) -> Any:
         """Return the most probable class."""
@@ -97,8 +99,10 @@ class WithProbabilities(ClassifierMixin, BaseEstimator):
 
         A fold that lacks a class teaches nothing about its margins, so it is passed over.
         """
+        n_classes = len(self.classes_)
+        margins = [np.empty((0, n_classes * (n_classes - 1) // 2))]
+        codes = [np.empty(0, dtype=np.intp)]
         folds = min(FOLDS, int(np.unique(y, return_counts=True)[1].max()))
-        margins, codes = [np.empty((0, len(self.classes_)))], [np.empty(0, dtype=np.intp)]
         if folds < 2:
             return margins[0], codes[0]
         cv = StratifiedKFold(folds, shuffle=True, random_state=0)
@@ -106,19 +110,24 @@ class WithProbabilities(ClassifierMixin, BaseEstimator):
             warnings.filterwarnings("ignore", message="The least populated class")
             parts = list(cv.split(X, y))
         for train, rest in parts:
-            if len(np.unique(y[train])) == len(self.classes_):
-                model = clone(self.classifier).fit(X[train], y[train])
-                margins.append(_margins(model, X[rest], len(self.classes_)))
+            if len(np.unique(y[train])) == n_classes:
+                margins.append(_margins(clone(self.classifier).fit(X[train], y[train]), X[rest]))
                 codes.append(np.searchsorted(self.classes_, y[rest]))
         return np.concatenate(margins), np.concatenate(codes)
 
 
-def _margins(model: Any, X: Doubles, n_classes: int) -> Doubles:
-    """Margins of each class against all others, (n_rows, n_classes)."""
-    pairs = model.decision_function(X)
-    pairs = pairs if pairs.ndim == 2 else -pairs[:, None]  # of two classes, the second is positive
-    out = np.zeros((len(X), n_classes))
+def _margins(model: Any, X: Doubles) -> Doubles:
+    """Margin of the first of each two classes over the second, (n_rows, n_pairs)."""
+    margins = model.decision_function(X)
+    # Of two classes alone, scikit-learn states the margin of the second.
+    return np.asarray(margins if margins.ndim == 2 else -margins[:, None])
+
+
+def _logits(margins: Doubles, scales: Doubles, n_classes: int) -> Doubles:
+    """Votes that each class gets from its meetings with the others, times a number."""
+    shares = expit(scales[0] * margins)
+    votes = np.zeros((len(margins), n_classes))
     for column, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        out[:, i] += pairs[:, column]
-        out[:, j] -= pairs[:, column]
-    return out
+        votes[:, i] += shares[:, column]
+        votes[:, j] += 1 - shares[:, column]
+    return votes * scales[1]

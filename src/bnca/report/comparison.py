@@ -134,10 +134,8 @@ def headline(found: Sequence[Standing], reference: str) -> str:
     if len(present) == 1:
         return f"{best.method} is right in {percent(best.accuracy)} of test rows."
     if best.accuracy.low is None:
-        return (
-            f"{said} {best.n_splits} {'split says' if best.n_splits == 1 else 'splits say'} nothing "
-            "about chance: try --repeats 10."
-        )
+        few = "One split says" if best.n_splits == 1 else f"{best.n_splits} splits say"
+        return f"{said} {few} too little about chance: try --repeats 10."
     tied = [s.method for s in present if s.standing == "tied"]
     if len(tied) == len(present) - 1:
         said += " No other method is told apart from it by these splits."
@@ -182,9 +180,9 @@ def meaning(plan: Plan, n_rows: int) -> list[str]:
         return []
     return [
         "Intervals and comparisons are for other rows of the same kind: they allow for the rows "
-        f"that splits of these {n_rows:,} have in common (Nadeau and Bengio, 2003), and those with "
-        "the best for their number (Holm). A method that is not told apart from the best may "
-        "still be worse; more rows would tell."
+        f"that splits of these {n_rows:,} have in common (Nadeau and Bengio, 2003).",
+        "Comparisons with the best allow for their number (Holm). A method that is not told apart "
+        "from the best may still be worse: more rows would tell.",
     ]
 
 
