@@ -178,12 +178,15 @@ def meaning(plan: Plan, n_rows: int) -> list[str]:
     """What intervals and comparisons mean, where there are some."""
     if len(plan.seeds) < FEWEST:
         return []
-    return [
+    shared = (
         "Intervals and comparisons are for other rows of the same kind: they allow for the rows "
-        f"that splits of these {n_rows:,} have in common (Nadeau and Bengio, 2003).",
+        f"that splits of these {n_rows:,} have in common (Nadeau and Bengio, 2003)."
+    )
+    several = (
         "Comparisons with the best allow for their number (Holm). A method that is not told apart "
-        "from the best may still be worse: more rows would tell.",
-    ]
+        "from the best may still be worse: more rows would tell."
+    )
+    return [shared, several]
 
 
 def percent(interval: Interval) -> str:
