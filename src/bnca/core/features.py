@@ -1,8 +1,10 @@
 """What a basis makes of a difference x - x': the features that the weights multiply.
 
-A basis turns rows into *scores* (coordinates along orthonormal directions) and a difference of
-scores into *features* w, such that the squared distance is linear in the weights:
-d² = wᵀγ.  The published basis gives one weight to each eigenvector of the centred scatter.
+A basis turns rows into *scores* (coordinates along directions) and a difference of scores into
+*features* w, such that the squared distance is linear in the weights: d² = wᵀγ.  The published
+basis gives one weight to each eigenvector of the centred scatter.  A basis that is *full* in its
+leading coordinates has a weight for each product of two of them as well, so that the metric may
+turn its axes there.
 """
 
 from __future__ import annotations
@@ -96,6 +98,67 @@ def scores(X: Rows, directions: Directions, *, block: int = 4096) -> Doubles:
 def eigen_features(differences: Floats) -> Floats:
     """Features of the published basis, w_l = (v_lᵀ(x - x'))² (eq. 10), written over the input."""
     return np.multiply(differences, differences, out=differences)
+
+
+def count_weights(r: int, full: int) -> int:
+    """Return p, the number of weights of r coordinates of which the leading `full` are full."""
+    return full * (full + 1) // 2 + r - full
+
+
+def products(differences: Floats, full: int, out: Floats | None = None) -> Floats:
+    """Features of a basis that is full in its leading coordinates.
+
+    First the products u_a u_b, a ≤ b, of the leading coordinates of a difference u = v_lᵀ(x - x'),
+    those of two different ones times √2; then the squares of the other coordinates.  With √2 the
+    length of the weights is that of the matrix they stand for (Frobenius), so a prior N(m·I, σI)
+    is the same in all rotations of the leading coordinates.
+
+    Parameters
+    ----------
+    differences : (..., r)
+        Differences of scores; **overwritten** where `full` is at most 1.
+    full : int
+        How many leading coordinates are full; 0 or 1 is the published basis (eq. 10).
+    out : (..., p) or None
+        Where to write.
+
+    Returns
+    -------
+    (..., p)
+        Features w.
+    """
+    if full <= 1:
+        return eigen_features(differences)
+    r = differences.shape[-1]
+    if out is None:
+        out = np.empty((*differences.shape[:-1], count_weights(r, full)), dtype=differences.dtype)
+    leading = differences[..., :full] * np.sqrt(2).astype(differences.dtype)
+    at = 0
+    for a in range(full):
+        own = differences[..., a : a + 1]
+        np.multiply(own, own, out=out[..., at : at + 1])
+        np.multiply(own, leading[..., a + 1 :], out=out[..., at + 1 : at + full - a])
+        at += full - a
+    rest = differences[..., full:]
+    np.multiply(rest, rest, out=out[..., at:])
+    return out
+
+
+def pack(matrix: Doubles, full: int) -> Doubles:
+    """Weights γ of a symmetric matrix that is diagonal outside its leading block."""
+    a, b = np.triu_indices(full)
+    scale = np.where(a == b, 1.0, np.sqrt(2))
+    return np.concatenate([matrix[a, b] * scale, np.diag(matrix)[full:]])
+
+
+def unpack(weights: Doubles, full: int) -> Doubles:
+    """Matrices that weights γ stand for: the leading blocks (..., full, full) alone."""
+    a, b = np.triu_indices(full)
+    values = weights[..., : len(a)] * np.where(a == b, 1.0, np.sqrt(0.5))
+    block = np.zeros((*weights.shape[:-1], full, full))
+    block[..., a, b] = values
+    block[..., b, a] = values
+    return block
 
 
 def _scatter(X: Rows, center: Doubles) -> Doubles:
