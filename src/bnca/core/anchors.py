@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bnca.core.bound import Statistics, bound_curvature, expand
-from bnca.core.features import eigen_features
+from bnca.core.features import count_weights, products
+from bnca.core.picks import expand_picks
 
 if TYPE_CHECKING:
     from bnca.core.arrays import Doubles, Floats, Integers
@@ -43,6 +44,17 @@ class Anchors:
         How often each anchor counts.
     agree : (a, K) or None
         y_it; None works it out from the codes, a block at a time.
+    full : int
+        How many leading scores have a weight for each product of two (`features.products`).
+    flips : (a, b) or None
+        None is the published product over same-class neighbours; two numbers make it the likelihood
+        of one pick for each anchor (`picks.expand_picks`).
+    truth : (n, n_classes) or None
+        Probability of each true label, where given ones are doubtful: y_it is then that of anchor
+        i's label for row t.
+    shared : bool
+        Whether an anchor's same-class neighbours share one vote, each y_it being divided by their
+        number n_i, instead of having one each, as published.
     """
 
     scores: Floats
@@ -51,6 +63,15 @@ class Anchors:
     neighbors: Integers | None
     weights: Doubles
     agree: Doubles | None = None
+    full: int = 0
+    flips: tuple[float, float] | None = None
+    truth: Doubles | None = None
+    shared: bool = False
+
+    @property
+    def n_weights(self) -> int:
+        """Number p of weights."""
+        return count_weights(self.scores.shape[1], self.full)
 
     @classmethod
     def informative(
@@ -71,13 +92,12 @@ class Anchors:
     def every(self, step: int) -> Anchors:
         """Return each step-th anchor, standing for all."""
         weights = self.weights[::step]
-        return Anchors(
-            self.scores,
-            self.codes,
-            self.rows[::step],
-            None if self.neighbors is None else self.neighbors[::step],
-            weights * (self.weights.sum() / weights.sum()),
-            None if self.agree is None else self.agree[::step],
+        return replace(
+            self,
+            rows=self.rows[::step],
+            neighbors=None if self.neighbors is None else self.neighbors[::step],
+            weights=weights * (self.weights.sum() / weights.sum()),
+            agree=None if self.agree is None else self.agree[::step],
         )
 
     def block(self, part: slice, scratch: Floats) -> Block:
@@ -88,14 +108,28 @@ class Anchors:
             lists = others + (others >= rows[:, None])
         else:
             lists = self.neighbors[part]
-        differences = scratch[: lists.size * self.scores.shape[1]].reshape(*lists.shape, -1)
+        # In memory neighbours come first and anchors second, so that the rows of all anchors are
+        # subtracted in one sweep and not in K short ones for each.
+        room = scratch[: lists.size * self.scores.shape[1]].reshape(*lists.shape[::-1], -1)
         # mode="clip" spares a copy: with "raise" NumPy buffers the whole output.
-        np.take(self.scores, lists, axis=0, out=differences, mode="clip")
-        differences -= self.scores[rows, None]
+        np.take(self.scores, lists.T, axis=0, out=room, mode="clip")
+        room -= self.scores[rows]
+        differences = room.transpose(1, 0, 2)
         agree = self._agreement(rows, lists) if self.agree is None else self.agree[part]
-        return Block(eigen_features(differences), agree, self.weights[part])
+        if self.shared:
+            total = agree.sum(axis=1, keepdims=True)
+            agree = agree / np.where(total > 0, total, 1)
+        return Block(self._features(differences), agree, self.weights[part])
+
+    def _features(self, differences: Floats) -> Floats:
+        if self.full <= 1:
+            return products(differences, self.full)
+        # Neighbours come first in memory, as everything that follows wants them.
+        return products(differences.transpose(1, 0, 2), self.full).transpose(1, 0, 2)
 
     def _agreement(self, rows: Integers, lists: Integers) -> Doubles:
+        if self.truth is not None:
+            return np.asarray(self.truth[lists, self.codes[rows, None]])
         same = self.codes[lists] == self.codes[rows, None]
         return np.asarray(same, dtype=np.float64)
 
@@ -104,6 +138,10 @@ class Anchors:
     ) -> Statistics:
         """Statistics of a range of anchors; a pure function of the range but for the scratch."""
         features, agree, weights = self.block(part, scratch)
+        if self.flips is not None:
+            return expand_picks(
+                features, agree, weights, mean, flips=self.flips, hessian=curvature == "exact"
+            )
         if curvature == "bohning":
             return Statistics(0.0, np.zeros(len(mean)), bound_curvature(features, agree, weights))
         return expand(features, agree, weights, mean, hessian=curvature == "exact")

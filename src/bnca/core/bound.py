@@ -9,7 +9,10 @@ Z_i = Σ_t e_it, the negative of the published bound (eq. 16) is
 convex in m.  Everything a solver needs of it is a sum over anchors.  Adding a constant vector to
 all features of one anchor changes none of these sums (only contrasts w_ij - w_it enter eq. 14), so
 features are first centred by anchor.  The corrections of rank three in the published sums then
-vanish, and each curvature is one weighted product of an (anchors·K, p) matrix with itself.
+vanish, and each curvature is one weighted product of a (K·anchors, p) matrix with itself.
+
+Sums run over neighbours first and anchors second: along the short rows of K neighbours NumPy would
+spend more time on starting loops than on what is in them.
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ def bound_curvature(features: Floats, agree: Doubles, weights: Doubles) -> Doubl
     Parameters
     ----------
     features : (b, K, p)
-        Features of each anchor's neighbours; **overwritten**.
+        Features of each anchor's neighbours; may be **overwritten**.
     agree : (b, K)
         y_it.
     weights : (b,)
@@ -75,10 +78,10 @@ def bound_curvature(features: Floats, agree: Doubles, weights: Doubles) -> Doubl
         The curvature; it does not depend on the mean, so it is computed once.
     """
     K = agree.shape[1]
-    coefficient = (agree.sum(axis=1, keepdims=True) + agree * (K / (K + 1))) / 2
-    coefficient *= weights[:, None]
-    features -= features.mean(axis=1, keepdims=True)
-    return _weighted_product(features, coefficient)
+    stack, agree = _neighbors_first(features, agree, weights)
+    coefficient = (agree.sum(axis=0) + agree * (K / (K + 1))) / 2
+    stack -= stack.mean(axis=0)
+    return _weighted_product(stack, coefficient)
 
 
 def expand(
@@ -97,7 +100,7 @@ def expand(
     Parameters
     ----------
     features : (b, K, p)
-        Features of each anchor's neighbours; **overwritten** where the Hessian is asked for.
+        Features of each anchor's neighbours; may be **overwritten** where the Hessian is asked for.
     agree, weights
         As in `bound_curvature`.
     mean : (p,)
@@ -111,18 +114,16 @@ def expand(
         The sums over this block.
     """
     b, K, p = features.shape
-    flat = features.reshape(b * K, p)
-    agree = agree * weights[:, None]  # each sum is linear in it
-    d = (flat @ mean.astype(flat.dtype, copy=False)).reshape(b, K).astype(np.float64, copy=False)
-    # Only differences count, and exp must not underflow.  (Along short rows, a minimum of columns
-    # and a product with ones are several times faster than min and sum.)
-    d -= np.ascontiguousarray(d.T).min(axis=0)[:, None]
+    stack, agree = _neighbors_first(features, agree, weights)  # each sum is linear in agree
+    flat = stack.reshape(K * b, p)
+    d = (flat @ mean.astype(flat.dtype, copy=False)).reshape(K, b).astype(np.float64, copy=False)
+    d -= d.min(axis=0)  # only differences count, and exp must not underflow
     e = np.exp(-d)
-    ones = np.ones(K)
-    Z = (e @ ones)[:, None]
+    ones = np.ones(K)  # a product with ones is several times faster than sum
+    Z = ones @ e
     total = e + Z
     q = agree / total
-    r = (q @ ones)[:, None]
+    r = ones @ q
     pull = Z * q
     pull -= e * r
     slope = (pull.astype(flat.dtype, copy=False).ravel() @ flat).astype(np.float64, copy=False)
@@ -131,14 +132,20 @@ def expand(
     if not hessian:
         return Statistics(loss, slope, np.zeros(()))
     coefficient = e * (r + q - q * e / total)
-    share = (e / Z).astype(features.dtype)
-    features -= np.matmul(share[:, None, :], features)
-    return Statistics(loss, slope, _weighted_product(features, coefficient))
+    share = np.ascontiguousarray((e / Z).T, dtype=stack.dtype)
+    stack -= np.matmul(share[:, None, :], stack.transpose(1, 0, 2))[:, 0]
+    return Statistics(loss, slope, _weighted_product(stack, coefficient))
 
 
-def _weighted_product(features: Floats, coefficient: Doubles) -> Doubles:
+def _neighbors_first(features: Floats, agree: Doubles, weights: Doubles) -> tuple[Floats, Doubles]:
+    """Features as (K, b, p) and weighted agreements as (K, b); a copy only where it is needed."""
+    stack = np.ascontiguousarray(features.transpose(1, 0, 2))
+    return stack, np.multiply(agree.T, weights, order="C")
+
+
+def _weighted_product(stack: Floats, coefficient: Doubles) -> Doubles:
     """Σ_it c_it w_it w_itᵀ for c ≥ 0, one symmetric product; overwrites the features."""
-    b, K, p = features.shape
-    features *= np.sqrt(coefficient).astype(features.dtype)[:, :, None]
-    flat = features.reshape(b * K, p)
+    K, b, p = stack.shape
+    stack *= np.sqrt(coefficient).astype(stack.dtype)[:, :, None]
+    flat = stack.reshape(K * b, p)
     return (flat.T @ flat).astype(np.float64)
