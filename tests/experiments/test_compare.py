@@ -1,84 +1,141 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
 
 from bnca.experiments import compare
+from bnca.experiments.contenders import MEANINGS, contenders
+from bnca.experiments.plan import plan
+from bnca.experiments.problem import Choices, built_in, from_table
+from bnca.experiments.store import Store
+
+TIMES = ("fit_seconds", "tune_seconds")
 
 
-def row(method, seed, accuracy):
-    curve = tuple(accuracy + 0 * k for k in compare.KEPT)
-    return compare.Row(method, seed, accuracy, 1.0, 0.1, 0.5, curve, "")
+@pytest.fixture(scope="module")
+def digits():
+    return built_in()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.9])
-def test_flip_changes_exactly_that_share_to_other_classes(share):
-    y = np.repeat([3, 5, 9], [50, 30, 20])
-    flipped = compare.flip(y, share, np.random.default_rng(0))
-    assert (flipped != y).sum() == round(share * 100)
-    assert set(flipped) <= {3, 5, 9}
+@pytest.fixture(scope="module")
+def settled(digits):
+    return plan(digits, size=60, noise=0.2, seeds=[0, 1], methods=["KNN", "PCA", "NCMML"])
 
 
-def test_flip_is_uniform_over_the_other_classes():
-    y = np.zeros(3000, dtype=int)
-    y[:3] = [1, 2, 3]
-    flipped = compare.flip(y, 0.9, np.random.default_rng(1))
-    counts = np.bincount(flipped[3:], minlength=4)[1:]
-    assert counts.min() > 0.9 * counts.mean()
+@pytest.fixture(scope="module")
+def rows(digits, settled):
+    return compare.in_order(list(compare.run(digits, settled, n_jobs=1)), settled)
 
 
-def test_calibration_error_by_hand():
-    stated = np.array([0.9, 0.9, 0.6, 0.6])
-    right = np.array([1.0, 0.0, 1.0, 1.0])
-    # Two bins: {0.6, 0.6} all right, {0.9, 0.9} half right.
-    assert compare.calibration_error(stated, right, bins=2) == pytest.approx((0.4 + 0.4) / 2)
+def without_times(rows):
+    return [row._replace(**dict.fromkeys(TIMES, 0)) for row in rows]
 
 
-def test_kept_accuracy_drops_the_least_certain_first():
-    stated = np.linspace(0.5, 1, 100)
-    right = (np.arange(100) >= 50).astype(float)
-    curve = compare.kept_accuracy(stated, right)
-    assert curve[0] == 0.5
-    assert curve[compare.KEPT.index(0.5)] == 1
-    assert curve[-1] == 1
+def test_contenders_are_the_methods_that_are_explained():
+    assert tuple(method.name for method in contenders()) == tuple(MEANINGS)
 
 
-def test_summary_by_hand():
-    rows = [row("a", 0, 0.5), row("b", 0, 0.7), row("a", 1, 0.7), row("b", 1, 0.8)]
-    a, b = compare.summarize(rows)
-    assert (a.method, b.method) == ("a", "b")
-    assert a.accuracy == pytest.approx(0.6)
-    assert b.lead == pytest.approx(0.15)
-    # Student's t with one degree of freedom: 12.706 times the standard error.
-    assert b.lead_half == pytest.approx(12.7062 * 0.05, rel=1e-4)
-    assert a.lead == a.lead_half == 0
+def test_every_method_works_with_all_that_is_tuned(digits):
+    every = plan(digits, size=60, seeds=[0])
+    rows = list(compare.run(digits, every, n_jobs=1))
+    assert [row.reason for row in rows] == [""] * len(MEANINGS)
+    assert all(row.accuracy > 0.6 for row in rows)
+    assert all(row.chosen for row in rows if row.method != "BNCA+")
+    assert next(row for row in rows if row.method == "BNCA+").chosen == {}
 
 
-def test_one_split_has_no_interval():
-    (only,) = compare.summarize([row("a", 0, 0.5)])
-    assert np.isnan(only.accuracy_half)
+def test_rows_by_split_and_method(rows, settled):
+    assert [(row.seed, row.method) for row in rows] == [
+        (seed, name) for seed in (0, 1) for name in settled.methods
+    ]
+    assert all(row.majority == pytest.approx(0.1, abs=0.01) for row in rows)
+    assert all(len(row.kept_accuracy) == 19 for row in rows)
 
 
-def test_choice_is_the_best_of_the_grid_by_cross_validation():
-    X, y = load_iris(return_X_y=True)
+def test_processes_make_no_difference(digits, settled, rows, monkeypatch):
+    monkeypatch.setattr(compare, "PATIENCE", 0.0)
+    again = compare.in_order(list(compare.run(digits, settled, n_jobs=2)), settled)
+    assert without_times(again) == without_times(rows)
+
+
+def test_kept_rows_are_not_computed_again(digits, settled, rows, tmp_path, monkeypatch):
+    first = list(compare.run(digits, settled, tmp_path, n_jobs=1))
+    monkeypatch.setattr(compare, "measure", None)  # calling it would fail
+    assert list(compare.run(digits, settled, tmp_path)) == first
+    assert without_times(first) == without_times(rows)
+
+
+def test_other_rows_are_other_results(digits, settled, tmp_path):
+    list(compare.run(digits, settled, tmp_path, n_jobs=1))
+    n = len(Store(tmp_path).read())
+    changed = built_in()
+    changed.X[0, 0] += 1
+    list(compare.run(changed, settled, tmp_path, n_jobs=1))
+    noisier = plan(digits, size=60, noise=0.3, seeds=[0], methods=["KNN"])
+    list(compare.run(digits, noisier, tmp_path, n_jobs=1))
+    assert len(Store(tmp_path).read()) == 2 * n + 1
+
+
+def test_failure_of_a_method_is_a_row_with_its_reason(digits, monkeypatch):
+    def fail(*args, **kwargs):
+        raise FloatingPointError("too much")
+
+    monkeypatch.setattr("bnca.rivals.ncmml.NCMML.fit", fail)
+    settled = plan(digits, size=60, seeds=[0], methods=["KNN", "NCMML"])
+    fine, failed = compare.run(digits, settled, n_jobs=1)
+    assert fine.accuracy > 0.5
+    assert failed.reason == "FloatingPointError: too much"
+    assert np.isnan(failed.accuracy)
+
+
+def test_smallest_table_that_is_allowed():
+    import pandas as pd
+
     rng = np.random.default_rng(0)
-    X = np.column_stack([X, 50 * rng.normal(size=(150, 1))])  # a useless column drowns the rest
-    method = compare.Method(
-        "pca", compare.PCAMetric(), {"whiten": [False, True]}, {"n_voters": [1, 7]}
-    )
-    chosen = compare.choose(method, X, y)
-    assert chosen["whiten"] is True
-    assert set(chosen) == {"whiten", "n_voters"}
+    kind = np.repeat(["a", "b"], 5)
+    frame = pd.DataFrame({"x": rng.normal(size=10) + 3 * (kind == "a"), "kind": kind})
+    problem = from_table(frame, Choices("kind"), "tiny")
+    rows = list(compare.run(problem, plan(problem, seeds=[0], noise=0.2), n_jobs=1))
+    assert [row.reason for row in rows] == [""] * len(MEANINGS)
 
 
-def test_runs_repeat_to_the_last_digit():
-    X, y = load_iris(return_X_y=True)
-    first, second = (
-        [
-            (r.method, r.seed, r.accuracy, r.log_loss, r.chosen)
-            for r in compare.run(X, y, n_train=45, noise=0.2, seeds=[3])
-        ]
-        for _ in range(2)
+SCRIPT = """
+import sys
+from pathlib import Path
+from bnca import cli
+cli.main(["compare", "--size", "150", "--repeats", "6", "--jobs", "2", "--out", sys.argv[1]])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_ended_run_goes_on_from_there(tmp_path, sent):
+    store = tmp_path / "cells"
+    work = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
     )
-    assert first == second
-    assert [r[0] for r in first] == ["KNN", "NCA", "BayesianNCA"]
-    assert all(r[2] > 0.5 for r in first)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and work.poll() is None:
+        if store.exists() and len(Store(store).read()) >= 5:
+            break
+        time.sleep(0.1)
+    os.killpg(work.pid, sent)
+    printed = work.communicate(timeout=60)[0]
+    kept = Store(store).read()
+    assert 5 <= len(kept) < 60
+    if sent == signal.SIGINT:
+        assert "results are kept" in printed
+        assert "Traceback" not in printed
+    problem = built_in()
+    same = plan(problem, size=150, noise=0.3, seeds=[0], methods=["KNN"])
+    row = next(compare.run(problem, same, store))
+    assert row == compare._from_record(next(iter(kept.values())))
+    assert not (tmp_path / "compare.html").exists()

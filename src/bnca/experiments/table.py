@@ -57,15 +57,19 @@ def read_table(
     else:
         frame = _text_table(path, _text(path, content, encoding), separator)
     frame.columns = [str(name).strip() for name in frame.columns]
-    twice = [name for name, count in Counter(frame.columns).items() if count > 1]
+    _refuse_equal_names(path, list(frame.columns))
+    if not len(frame):
+        raise InputError(f"{path}: the table has names of columns, but no rows.")
+    return frame
+
+
+def _refuse_equal_names(path: Path, names: list[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1 and name]
     if twice:
         raise InputError(
             f"{path}: more than one column is called {twice[0]!r}; rename them, so that each can "
             "be told apart."
         )
-    if not len(frame):
-        raise InputError(f"{path}: the table has names of columns, but no rows.")
-    return frame
 
 
 def _content(path: Path) -> bytes:
@@ -132,7 +136,7 @@ def _text_table(path: Path, text: str, separator: str | None) -> pd.DataFrame:
 
     separator = _separator(text) if separator is None else separator
     options: dict[str, Any] = {"skipinitialspace": True} if separator == " " else {}
-    _refuse_long_lines(path, text, separator)
+    _refuse_bad_lines(path, text, separator)
     try:
         # As text: numbers with decimal commas, and codes such as 007, are looked at later.
         return pd.read_csv(
@@ -175,8 +179,11 @@ def _separator(text: str) -> str:
     return best
 
 
-def _refuse_long_lines(path: Path, text: str, separator: str) -> None:
-    """Name the first line that is longer than the line of names: pandas would drop what is over."""
+def _refuse_bad_lines(path: Path, text: str, separator: str) -> None:
+    """Name the first line that is longer than the line of names, or names that come twice.
+
+    pandas would drop what is over.
+    """
     width = None
     rows = csv.reader(
         io.StringIO(text), delimiter=separator, skipinitialspace=separator == " ", strict=False
@@ -185,6 +192,8 @@ def _refuse_long_lines(path: Path, text: str, separator: str) -> None:
         for row in rows:
             if width is None:
                 width = len(row) or None
+                # pandas would give the second one another name.
+                _refuse_equal_names(path, [name.strip() for name in row])
             elif len(row) > width and any(row[width:]):
                 raise InputError(
                     f"{path}: line {rows.line_num} has {len(row)} values where the first line "
