@@ -8,6 +8,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 
 FLAGS = (
@@ -25,6 +26,16 @@ FLAGS = (
 )
 
 
+# A shell would do, but dash knows no descriptors above 9.
+START = """
+import os, sys
+ends = [os.dup(os.dup(os.dup(int(end)))) for end in sys.argv[1:3]]  # neither is 3 or 4 any more
+os.dup2(ends[0], 3)
+os.dup2(ends[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
 def find_chromium():
     """Where the browser is, or None."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -40,7 +51,7 @@ class Browser:
     def __init__(self, folder):
         to_read, self._write = os.pipe()
         self._read, to_write = os.pipe()
-        place = ["sh", "-c", f'exec "$0" "$@" 3<&{to_read} 4>&{to_write}', find_chromium()]
+        place = [sys.executable, "-c", START, str(to_read), str(to_write), find_chromium()]
         self._process = subprocess.Popen(
             [*place, *FLAGS, f"--user-data-dir={folder}", "about:blank"],
             pass_fds=(to_read, to_write),
