@@ -158,15 +158,29 @@ def _measured(
     problem: Problem, plan: Plan, options: argparse.Namespace, console: Console
 ) -> list[Row]:
     """Rows of all splits, with a bar that shows how far it is."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     from bnca.experiments import compare
 
     total = len(plan.seeds) * len(plan.methods)
     rows: list[Row] = []
-    shown = (TextColumn("{task.description}"), BarColumn(None), MofNCompleteColumn())
+    shown = (
+        TextColumn("{task.description}"),
+        BarColumn(None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
     try:
-        with Progress(*shown, TimeElapsedColumn(), console=console, expand=True) as progress:
+        with Progress(*shown, console=console, expand=True) as progress:
             bar = progress.add_task("tuning and fitting", total=total)
             for row in compare.run(problem, plan, options.out / "cells", n_jobs=options.jobs):
                 rows.append(row)
@@ -190,8 +204,12 @@ def _suspected(problem: Problem, plan: Plan, console: Console) -> Suspects | Non
 
     if "BNCA+" not in plan.methods:
         return None
-    with console.status("looking for wrong labels"):
-        found = suspects(problem, plan.components)
+    try:
+        with console.status("looking for wrong labels"):
+            found = suspects(problem, plan.components)
+    except Exception as error:  # noqa: BLE001 - the comparison is there to be reported all the same
+        console.print(f"Looking for wrong labels failed: {error}", markup=False)
+        return None
     if found is not None:
         console.print(suspicion(found), markup=False)
     return found

@@ -138,14 +138,14 @@ def headline(found: Sequence[Standing], reference: str) -> str:
         return f"{said} {few} too little about chance: try --repeats 10."
     tied = [s.method for s in present if s.standing == "tied"]
     if len(tied) == len(present) - 1:
-        said += " No other method is told apart from it by these splits."
+        said += f" With {len(present)} methods compared, none is told apart from it."
     elif tied:
         said += f" Not told apart from it: {', '.join(tied)}."
     else:
         said += " Every other method is behind it by more than chance."
     if best.lead is not None and best.lead.low is not None and best.lead.high is not None:
         said += (
-            f" It leads {reference} by {100 * best.lead.mean:.1f} points (95 % interval "
+            f" It leads {reference} by {100 * best.lead.mean:z.1f} points (95 % interval "
             f"{100 * best.lead.low:.1f} to {100 * best.lead.high:.1f})."
         )
     return said

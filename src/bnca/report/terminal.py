@@ -74,7 +74,7 @@ def methods_table(found: Sequence[Standing], reference: str) -> Any:
             s.method,
             _mean(s.accuracy, "{:.1f}"),
             s.standing if len(found) > 1 else "",
-            "" if s.lead is None else _mean(s.lead, "{:+.1f}"),
+            "" if s.lead is None else _mean(s.lead, "{:+z.1f}"),
             f"{s.log_loss.mean:.3f}",
             f"{s.calibration_error:.3f}",
             duration(s.fit_seconds),
