@@ -3,41 +3,53 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from bnca.blocks import Room, cut, sum_blocks
-from bnca.core.anchors import Anchors
-from bnca.core.bound import Statistics
-from bnca.core.features import eigen_directions, scores
-from bnca.core.metric import BayesianMetric
-from bnca.core.solve import rough_optimum, solve
+from bnca.core.averaging import FLIP_RATES
+from bnca.core.features import Directions, eigen_directions, scores
+from bnca.core.metric import BayesianMetric, eigenvalues
+from bnca.core.smoothing import true_label_probabilities
+from bnca.ensemble import Ensemble, gather
 from bnca.exceptions import NeighborhoodWarning, ProjectionWarning
-from bnca.neighbors import nearest
+from bnca.learning import Learned, Learning, learn
 from bnca.posterior import PosteriorClassifier
-from bnca.validation import gaussian_prior, training_rows
+from bnca.selection import DOUBTFUL, GIVEN, center_map, choose, turned
+from bnca.validation import query_rows, training_rows
+from bnca.votes import Rows
 
 if TYPE_CHECKING:
-    from bnca.core.arrays import Doubles, Floats, Integers
-    from bnca.core.bound import Curvature
-    from bnca.core.solve import Evaluate, Prior, Solution
-
-BLOCK_NUMBERS = 1 << 18
-"""Feature values in a block of anchors unless block_size says otherwise: they stay in cache."""
-
-MIN_PRODUCT_ROWS = 512
-"""A block has at least about this many rows of features: thin matrix products are slow."""
+    from bnca.core.arrays import Doubles
+    from bnca.selection import Choice
+    from bnca.validation import TrainingRows
 
 AUTO_NEIGHBORS = 20
 """K when it is left to us."""
 
-WARM_START = 5_000
-"""From this many anchors on, Newton starts from the optimum over a tenth of them."""
+AUTO_COMPONENTS = 200
+"""Principal axes kept at most, when their number is left to us."""
+
+FULL_COMPONENTS = 60
+"""The same for the full matrix, which has a weight for each product of two: 1,830 then."""
+
+LEADING = 12
+"""Coordinates that are full in the basis "leading"."""
+
+LEADING_COORDINATES = 64
+"""Coordinates that have a weight in the basis "leading"."""
+
+AUTO_VARIANCES = {"picks": (0.3, 3.0), "product": (0.01, 0.1, 1.0)}
+"""Prior variances to choose from, by likelihood."""
+
+AUTO_CENTERS: tuple[str | float, ...] = ("euclidean", "scaled", 0.3, "ledoit-wolf")
+"""Centres of the prior to choose from."""
 
 
 class BayesianNCA(PosteriorClassifier):
@@ -53,14 +65,34 @@ class BayesianNCA(PosteriorClassifier):
     n_neighbors : int, None or "auto", default="auto"
         K, the size of each row's neighbourhood in the starting space, itself not counted.  None
         takes all other rows; "auto" takes 20, or all others where there are fewer.
-    basis : {"eigen"}, default="eigen"
-        What the weights multiply: "eigen" has one for each principal axis, as published.
+    basis : {"leading", "full", "eigen"}, default="leading"
+        What the weights multiply.  "eigen" has one for each principal axis, as published; "full"
+        one for each product of two coordinates, which is the whole symmetric matrix; "leading" is
+        the whole matrix in the 12 coordinates that tell classes apart best, and one weight for each
+        of up to 52 further ones.
     n_components : int or None, default=None
-        How many principal axes; None keeps all along which the rows vary.
+        How many principal axes; None keeps all along which the rows vary, but at most 200 in the
+        basis "leading" and 60 in the basis "full".
+    prior_center : {"auto", "euclidean", "scaled", "ledoit-wolf"} or float, default="auto"
+        The distance that the prior is centred on: Euclidean; with each column divided by its spread
+        within classes; or that of the scatter within classes, shrunk towards a sphere by a number
+        between 0 and 1 (1 is Euclidean) or by Ledoit and Wolf's formula.  "auto" chooses.
     prior_mean : float or array of shape (n_weights,), default=4.0
-        m0, the weights before any label is seen.  Equal weights are Euclidean distance.
-    prior_variance : float or array of shape (n_weights,) or (n_weights, n_weights), default=0.1
-        V0 as σI, as a diagonal, or in full.  The smaller, the closer to the prior mean.
+        m0, the weights before any label is seen.  A number stands for equal weights.
+    prior_variance : "auto", float or array of shape (n_weights,) or (n_weights, n_weights), \
+default="auto"
+        V0 as σI, as a diagonal, or in full.  The smaller, the closer to the prior mean.  "auto"
+        chooses.
+    likelihood : {"picks", "product"}, default="picks"
+        What is maximised: that each row picks a neighbour of its own class, or the published
+        product over all such neighbours.
+    curvature : {"auto", "bohning", "exact", "votes", "tempered"}, default="auto"
+        What the covariance is the inverse of: the bound's curvature, as published; the exact
+        Hessian at the mean; the Hessian when same-class neighbours share the one vote of their
+        row; or the bound's curvature divided by their average number.  "auto" is "exact" for
+        picks, which know no other, and "bohning" for the product.
+    label_noise : "auto" or float, default="auto"
+        Share of labels that are wrong; "auto" estimates it.
     rescale : bool, default=True
         Whether the prior is stated in units of the data: weights are then per typical squared
         distance to a neighbour (``scale_``), so that multiplying X by a number changes no
@@ -72,12 +104,15 @@ class BayesianNCA(PosteriorClassifier):
         Steps at most.
     tol : float, default=1e-6
         A step shorter than this, relative to the mean, ends the search.
-    vote : {"posterior", "softmax", "distance", "uniform"}, default="posterior"
-        How neighbours vote in `predict` and `predict_proba`: by their probability averaged over
-        draws from the posterior, by their probability exp(-d²) under the mean metric (the plug-in),
-        or as in plain KNN on the mean metric, by 1 / d or one vote each.
+    vote : {"smooth", "posterior", "softmax", "distance", "uniform"}, default="smooth"
+        Who votes in `predict` and `predict_proba`.  "smooth": all rows, smoothed and calibrated, in
+        the metrics that foretold held-out labels best, each as far as it did.  Otherwise nearest
+        neighbours: by their probability averaged over draws from the posterior, by their
+        probability exp(-d²) under the mean metric (the plug-in), or as in plain KNN on the mean
+        metric, by 1 / d or one vote each.
     n_voters : int or None, default=None
-        How many nearest training rows vote, nearest in the mean metric; None takes K.
+        How many nearest training rows vote, nearest in the mean metric; None takes K.  Not used
+        by the smooth vote.
     n_samples : int, default=100
         T, the number of posterior draws that `predict_proba` averages over.
     duplicates : {"merge", "keep"}, default="merge"
@@ -98,6 +133,14 @@ class BayesianNCA(PosteriorClassifier):
     ----------
     metric_ : BayesianMetric
         Axes, and posterior mean and covariance of their weights.
+    label_noise_ : float
+        Share of labels that are wrong, as given or estimated.
+    label_posterior_ : ndarray of shape (n_samples, n_classes)
+        Probability of each class being the true one of each row passed to `fit`, given its label
+        and what the other rows say.  Not where nothing was left to choose.
+    choices_ : list of dict
+        Metrics that were tried, best first: center, variance (None is the centre itself) and
+        held_out_loss, the mean negative log probability of labels held out.
     components_ : ndarray of shape (n_components, n_features)
         L of the mean metric: distances are ``|L (x - x')|``.
     classes_ : ndarray of shape (n_classes,)
@@ -127,9 +170,14 @@ class BayesianNCA(PosteriorClassifier):
 
     Notes
     -----
-    Weights of the posterior mean may be negative.  `transform`, `kneighbors` and
-    `get_mahalanobis_matrix` set those to zero, with a `ProjectionWarning` at fit; so do the draws
+    The mean metric may have negative weights (eigenvalues).  `transform`, `kneighbors` and
+    `get_mahalanobis_matrix` set those to zero, with a `ProjectionWarning` at fit where the prior
+    variance was given (where it was chosen, it was chosen by metrics so projected); so do the draws
     behind `predict_proba`.  `pair_distance` reports the posterior as it is.
+
+    With ``vote="smooth"``, `predict_proba` averages over metrics and votes by how well they
+    foretold held-out labels; ``metric_``, and all that speaks of distances, is the best of those
+    metrics that were learned.  What is chosen is chosen on at most about 1,000 rows.
 
     References
     ----------
@@ -150,15 +198,22 @@ class BayesianNCA(PosteriorClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
-        "basis": [StrOptions({"eigen"})],
+        "basis": [StrOptions({"leading", "full", "eigen"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "prior_center": [
+            StrOptions({"auto", "euclidean", "scaled", "ledoit-wolf"}),
+            Interval(Real, 0, 1, closed="right"),
+        ],
         "prior_mean": [Real, "array-like"],
-        "prior_variance": [Real, "array-like"],
+        "prior_variance": [StrOptions({"auto"}), Real, "array-like"],
+        "likelihood": [StrOptions({"picks", "product"})],
+        "curvature": [StrOptions({"auto", "bohning", "exact", "votes", "tempered"})],
+        "label_noise": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "rescale": ["boolean"],
         "solver": [StrOptions({"newton", "anderson", "published"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "vote": [StrOptions({"posterior", "softmax", "distance", "uniform"})],
+        "vote": [StrOptions({"smooth", "posterior", "softmax", "distance", "uniform"})],
         "n_voters": [Interval(Integral, 1, None, closed="left"), None],
         "n_samples": [Interval(Integral, 1, None, closed="left")],
         "duplicates": [StrOptions({"merge", "keep"})],
@@ -172,15 +227,19 @@ class BayesianNCA(PosteriorClassifier):
         self,
         n_neighbors: int | str | None = "auto",
         *,
-        basis: str = "eigen",
+        basis: str = "leading",
         n_components: int | None = None,
+        prior_center: str | float = "auto",
         prior_mean: Any = 4.0,
-        prior_variance: Any = 0.1,
+        prior_variance: Any = "auto",
+        likelihood: str = "picks",
+        curvature: str = "auto",
+        label_noise: str | float = "auto",
         rescale: bool = True,
         solver: str = "newton",
         max_iter: int = 100,
         tol: float = 1e-6,
-        vote: str = "posterior",
+        vote: str = "smooth",
         n_voters: int | None = None,
         n_samples: int = 100,
         duplicates: str = "merge",
@@ -192,8 +251,12 @@ class BayesianNCA(PosteriorClassifier):
         self.n_neighbors = n_neighbors
         self.basis = basis
         self.n_components = n_components
+        self.prior_center = prior_center
         self.prior_mean = prior_mean
         self.prior_variance = prior_variance
+        self.likelihood = likelihood
+        self.curvature = curvature
+        self.label_noise = label_noise
         self.rescale = rescale
         self.solver = solver
         self.max_iter = max_iter
@@ -224,8 +287,12 @@ class BayesianNCA(PosteriorClassifier):
         """
         published: dict[str, Any] = {
             "basis": "eigen",
+            "prior_center": "euclidean",
             "prior_mean": 0.1,
             "prior_variance": 0.001,
+            "likelihood": "product",
+            "curvature": "bohning",
+            "label_noise": 0.0,
             "rescale": False,
             "solver": "published",
             "max_iter": 1000,
@@ -254,31 +321,96 @@ class BayesianNCA(PosteriorClassifier):
             Fitted.
         """
         rows = training_rows(self, X, y, sample_weight, merge=self.duplicates == "merge")
-        directions = eigen_directions(rows.X, self.n_components)
+        directions = eigen_directions(rows.X, self._n_axes())
         coordinates = scores(rows.X, directions)
-        lists, unit = self._neighborhoods(coordinates)
-        # Scores in units of √unit make the stated prior one per unit of squared distance.
-        scaled = (coordinates / np.sqrt(unit)).astype(rows.X.dtype)
-        anchors = Anchors.informative(scaled, rows.codes, lists, rows.weights)
-        prior = gaussian_prior(self.prior_mean, self.prior_variance, scaled.shape[1])
-        solution = self._solve(anchors, prior)
-        self.metric_ = BayesianMetric(
-            directions.axes, solution.mean / unit, solution.covariance / unit**2
-        )
-        self.n_iter_ = solution.n_iter
-        self.converged_ = solution.converged
-        self.lower_bounds_ = np.array(solution.lower_bounds)
-        self.lower_bound_ = solution.lower_bounds[-1]
-        self.scale_ = unit
+        voters = _voters(rows, coordinates, directions)
+        settled = self._settle(voters, self._how(len(coordinates), coordinates.shape[1]))
+        truth = self._label_posterior(rows, voters, settled)
+        L = self._basis(voters, settled)
+        if L is not None:
+            coordinates = coordinates @ L
+        learned = self._learn(coordinates, rows, settled.how, truth)
+        axes = directions.axes if L is None else directions.axes @ L
+        self.metric_ = BayesianMetric(axes, learned.mean, learned.covariance, learned.full)
+        self.n_iter_ = learned.solution.n_iter
+        self.converged_ = learned.solution.converged
+        self.lower_bounds_ = np.array(learned.solution.lower_bounds)
+        self.lower_bound_ = learned.solution.lower_bounds[-1]
+        self.scale_ = learned.unit
+        self._ensemble = self._gather(voters, settled)
+        self._axes = directions
         self._remember_posterior(rows, coordinates, directions.center)
         return self
 
-    def _neighborhoods(self, coordinates: Doubles) -> tuple[Integers | None, float]:
-        """Neighbour lists N_i in the starting space, and the unit of squared distance."""
-        others = len(coordinates) - 1
+    def predict_proba(self, X: Any) -> Doubles:
+        """Class probabilities, averaged over metrics: as many as foretold held-out labels well.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            Probabilities of the true label, columns in the order of ``classes_``.  With
+            ``vote="posterior"`` averaged over the posterior of the one metric (eq. 29), with
+            "softmax" those of its mean (eq. 8); "distance" and "uniform" are plain KNN on it.
+        """
+        check_is_fitted(self)
+        if self.vote != "smooth":
+            return super().predict_proba(X)
+        X = query_rows(self, X)
+        if self._ensemble is None:  # there is one class
+            return np.ones((X.shape[0], 1))
+        return self._ensemble.probabilities(scores(X, self._axes), self.n_jobs)
+
+    def _n_axes(self) -> int | None:
+        """How many principal axes to look for."""
+        if self.n_components is not None or self.basis == "eigen":
+            return self.n_components
+        return FULL_COMPONENTS if self.basis == "full" else AUTO_COMPONENTS
+
+    def _how(self, n: int, q: int) -> Learning:
+        """Settings of what is learned, as far as they are given."""
+        curvature = self.curvature
+        if curvature == "auto":
+            curvature = "exact" if self.likelihood == "picks" else "bohning"
+        elif self.likelihood == "picks" and curvature != "exact":
+            msg = (
+                f"curvature={self.curvature!r} needs likelihood='product', whose bound it belongs "
+                "to; with likelihood='picks' it may be 'exact' or 'auto'."
+            )
+            raise ValueError(msg)
+        if self.solver != "newton" and self.likelihood == "picks":
+            msg = (
+                f"solver={self.solver!r} needs likelihood='product', whose bound it climbs; with "
+                "likelihood='picks' it must be 'newton'."
+            )
+            raise ValueError(msg)
+        return Learning(
+            n_neighbors=self._neighborhood_size(n - 1),
+            full={"eigen": 0, "full": q, "leading": LEADING}[self.basis],
+            prior_mean=self.prior_mean,
+            prior_variance=self.prior_variance,
+            likelihood=self.likelihood,
+            curvature=curvature,
+            flip_rate=0.0 if isinstance(self.label_noise, str) else float(self.label_noise),
+            coordinates=LEADING_COORDINATES if self.basis == "leading" else None,
+            rescale=self.rescale,
+            solver=self.solver,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            block_size=self.block_size,
+            n_jobs=self.n_jobs,
+        )
+
+    def _neighborhood_size(self, others: int) -> int | None:
+        """K, and ``n_neighbors_``, which counts all others where K is None."""
         if self.n_neighbors is None:
-            k = others
-        elif isinstance(self.n_neighbors, str):
+            self.n_neighbors_ = others
+            return None
+        if isinstance(self.n_neighbors, str):
             k = min(AUTO_NEIGHBORS, others)
         else:
             k = int(self.n_neighbors)
@@ -287,39 +419,96 @@ class BayesianNCA(PosteriorClassifier):
                     f"n_neighbors={k} is more than the {others} other training rows; "
                     f"using {others}. Pass n_neighbors=None to ask for all of them.",
                     NeighborhoodWarning,
-                    stacklevel=4,
+                    stacklevel=5,
                 )
                 k = others
         self.n_neighbors_ = k
-        if self.n_neighbors is None:
-            # The mean over all other rows has a closed form, and no list is ever written.
-            square = np.einsum("ij,ij->i", coordinates, coordinates)
-            typical = (len(coordinates) * square + square.sum()) / others
-            lists = None
-        else:
-            lists, squared = nearest(coordinates, k, n_jobs=self.n_jobs)
-            typical = squared.mean(axis=1)
-        unit = float(np.median(typical)) if self.rescale else 1.0
-        return lists, unit if unit > 0 else 1.0
+        return k
 
-    def _solve(self, anchors: Anchors, prior: Prior) -> Solution:
+    def _settle(self, voters: Rows, how: Learning) -> Settled:
+        """Choose what was left to choose."""
+        open_center = isinstance(self.prior_center, str) and self.prior_center == "auto"
+        open_variance = isinstance(self.prior_variance, str)
+        open_noise = isinstance(self.label_noise, str)
+        center = "euclidean" if open_center else self.prior_center
+        variance = AUTO_VARIANCES[self.likelihood][0] if open_variance else self.prior_variance
+        undecided = open_center or open_variance or open_noise or self.vote == "smooth"
+        if not undecided or voters.n_classes < 2 or len(voters.codes) < 3:
+            self.label_noise_ = how.flip_rate
+            self.choices_: list[dict[str, Any]] = []
+            return Settled(replace(how, prior_variance=variance), center, None)
+        choice = choose(
+            voters,
+            how,
+            AUTO_CENTERS if open_center else [center],
+            AUTO_VARIANCES[self.likelihood] if open_variance else [GIVEN],
+            FLIP_RATES if open_noise else (how.flip_rate,),
+        )
+        flip_rate = choice.weighed.flip_rate
+        self.label_noise_ = flip_rate
+        self.choices_ = [
+            {"center": start.center, "variance": start.variance, "held_out_loss": loss}
+            for start, loss in sorted(choice.losses.items(), key=lambda item: item[1])
+        ]
+        best = choice.best
+        how = replace(
+            how,
+            prior_variance=best.variance if open_variance else self.prior_variance,
+            flip_rate=flip_rate,
+        )
+        return Settled(how, best.center, choice)
+
+    def _label_posterior(
+        self, rows: TrainingRows, voters: Rows, settled: Settled
+    ) -> Doubles | None:
+        """Set ``label_posterior_``; return it for distinct rows, where labels are doubtful."""
+        choice, flip_rate = settled.choice, settled.how.flip_rate
+        if choice is None:
+            return None
+        clean = choice.clean
+        unseen = np.isnan(clean[:, 0])
+        if unseen.any():
+            # Rows that were not needed to choose on: those that were speak of them.
+            spoken = gather(voters.take(np.flatnonzero(~unseen)), choice, settled.how)
+            clean[unseen] = spoken.probabilities(voters.coordinates[unseen], self.n_jobs)
+        known = true_label_probabilities(clean, voters.labels, flip_rate)
+        kept = np.flatnonzero(rows.weights > 0)
+        truth = np.eye(voters.n_classes)[rows.codes]
+        truth[kept] = known
+        self.label_posterior_ = np.full((len(rows.twin), voters.n_classes), np.nan)
+        stand_in = rows.twin >= 0
+        self.label_posterior_[stand_in] = truth[rows.twin[stand_in]]
+        return truth if flip_rate > DOUBTFUL else None
+
+    def _basis(self, voters: Rows, settled: Settled) -> Doubles | None:
+        """Map (q, r) from principal coordinates to those that get weights; None is the identity."""
+        if settled.center == "euclidean" and settled.how.coordinates is None:
+            return None
+        L = center_map(voters, settled.center)
+        return L @ turned(voters, L, settled.how)
+
+    def _gather(self, voters: Rows, settled: Settled) -> Ensemble | None:
+        """Let the chosen ways of voting learn from all rows, if they are to vote."""
+        if settled.choice is None or self.vote != "smooth":
+            return None
+        return gather(voters, settled.choice, settled.how)
+
+    def _learn(
+        self, coordinates: Doubles, rows: TrainingRows, how: Learning, truth: Doubles | None
+    ) -> Learned:
         """Posterior of the weights, with a word where something had to give way."""
         if self.verbose:
-            print(f"[{type(self).__name__}] {len(anchors)} anchors, K = {self.n_neighbors_}")
-        start = None
-        if self.solver == "newton" and len(anchors) >= WARM_START:
-            # The optimum over a tenth of the anchors is a few per cent away from the whole one.
-            sample = self._evaluator(anchors.every(10), len(prior.mean))
-            start = rough_optimum(sample, prior)
-        solution = solve(
-            self._evaluator(anchors, len(prior.mean)),
-            prior,
-            solver=self.solver,  # type: ignore[arg-type]
-            tol=self.tol,
-            max_iter=self.max_iter,
-            start=start,
+            print(f"[{type(self).__name__}] {len(coordinates)} rows, K = {self.n_neighbors_}")
+        learned = learn(
+            coordinates,
+            rows.codes,
+            rows.weights,
+            how,
+            truth,
+            dtype=rows.X.dtype,
             callback=self._report if self.verbose else None,
         )
+        solution = learned.solution
         if not solution.converged:
             warnings.warn(
                 f"The fixed point did not converge in max_iter={self.max_iter} steps: the last one "
@@ -328,35 +517,47 @@ class BayesianNCA(PosteriorClassifier):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        negative = np.count_nonzero(solution.mean < 0)
-        if negative:
+        negative = np.count_nonzero(eigenvalues(learned.mean, learned.full) < 0)
+        if negative and not isinstance(self.prior_variance, str):
             warnings.warn(
-                f"{negative} of {len(solution.mean)} weights of the posterior mean are negative; "
+                f"{negative} of the weights of the posterior mean are negative; "
                 "they are set to zero where a metric is needed. A smaller prior_variance keeps "
                 "weights nearer to their prior mean.",
                 ProjectionWarning,
                 stacklevel=4,
             )
-        return solution
-
-    def _evaluator(self, anchors: Anchors, p: int) -> Evaluate:
-        """Sum the statistics of anchors over blocks, on threads."""
-        k = self.n_neighbors_
-        size = self.block_size or max(1, max(BLOCK_NUMBERS, MIN_PRODUCT_ROWS * p) // (k * p))
-        blocks = cut(len(anchors), size)
-        room = Room(min(size, len(anchors)) * k * p, anchors.scores.dtype)
-
-        def evaluate(mean: Doubles, curvature: Curvature) -> Statistics:
-            if not blocks:  # no row has a neighbour of its own class: the prior is all there is
-                return Statistics(0.0, np.zeros(p), np.zeros((p, p)))
-
-            def work(part: slice, room: Floats) -> Statistics:
-                return anchors.statistics(part, mean, curvature, room)
-
-            return sum_blocks(work, blocks, self.n_jobs, room)
-
-        return evaluate
+        return learned
 
     def _report(self, step: int, bound: float, length: float) -> None:
         name = type(self).__name__
         print(f"[{name}] step {step:4d}   lower bound {bound:.6f}   change {length:.1e}")
+
+
+class Settled(NamedTuple):
+    """Settings with nothing left to choose.
+
+    Attributes
+    ----------
+    how : Learning
+        How the metric is learned.
+    center : str or float
+        Centre of its prior.
+    choice : Choice or None
+        What was chosen, if anything was.
+    """
+
+    how: Learning
+    center: str | float
+    choice: Choice | None
+
+
+def _voters(rows: TrainingRows, coordinates: Doubles, directions: Directions) -> Rows:
+    """Rows of positive weight, as those that vote and that settings are chosen on."""
+    kept = np.flatnonzero(rows.weights > 0)
+    return Rows(
+        coordinates[kept],
+        directions.axes,
+        rows.codes[kept],
+        rows.weights[kept],
+        len(rows.classes),
+    )

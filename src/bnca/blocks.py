@@ -18,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from bnca.core.arrays import Floats
 
@@ -75,11 +76,17 @@ def map_runs(
     edges = np.linspace(0, len(blocks), min(RUNS, len(blocks)) + 1).astype(int)
     runs = [blocks[a:b] for a, b in pairwise(edges)]
     threads = 1 if len(runs) < FEW else min(thread_count(n_jobs), len(runs))
-    with _controller().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if threads <= 1:
             return [work(run) for run in runs]
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(work, runs))
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Hold BLAS to one thread: how it cuts a product would show in the last digit of a sum."""
+    limiter: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limiter
 
 
 def sum_blocks(

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from bnca.base import LinearMap, MetricLearner
 from bnca.blocks import cut, map_runs
 from bnca.core import predictive
-from bnca.core.features import Directions, eigen_features, scores
+from bnca.core.features import Directions, products, scores
 from bnca.core.metric import DistanceEstimate
 from bnca.validation import query_rows, row_tuples
 
@@ -156,7 +156,7 @@ class PosteriorClassifier(PosteriorMap, MetricLearner):
             for part in run:
                 differences = self._coordinates[found[part]]
                 differences -= queries[part, None]
-                features = eigen_features(differences)
+                features = products(differences, self.metric_.full)
                 votes[part] = predictive.averaged_neighbor_probabilities(features, draws)
 
         size = max(1, BLOCK_NUMBERS // (found.shape[1] * max(draws.shape)))
@@ -168,16 +168,18 @@ class PosteriorClassifier(PosteriorMap, MetricLearner):
     ) -> None:
         """Keep what search, votes and pair probabilities need of the training rows."""
         self.components_ = self.metric_.components().astype(rows.X.dtype)
-        self.pair_link_ = _pair_link(coordinates, rows.codes, self.metric_.mean)
+        self.pair_link_ = _pair_link(coordinates, rows.codes, self.metric_)
         self._coordinates = coordinates
         self._center = center
         self._remember(rows)
 
 
-def _pair_link(coordinates: Doubles, codes: Integers, mean: Doubles) -> predictive.PairLink:
+def _pair_link(
+    coordinates: Doubles, codes: Integers, metric: BayesianMetric
+) -> predictive.PairLink:
     """Link from distance to P(same class), from pairs of training rows drawn at random."""
     rng = np.random.default_rng(0)
     first = rng.integers(0, len(codes), LINK_PAIRS)
     second = (first + rng.integers(1, len(codes), LINK_PAIRS)) % len(codes)
-    squared = eigen_features(coordinates[first] - coordinates[second]) @ mean
+    squared = products(coordinates[first] - coordinates[second], metric.full) @ metric.mean
     return predictive.fit_pair_link(squared, (codes[first] == codes[second]).astype(np.float64))

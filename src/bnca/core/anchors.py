@@ -75,9 +75,21 @@ class Anchors:
 
     @classmethod
     def informative(
-        cls, scores: Floats, codes: Integers, neighbors: Integers | None, weights: Doubles
+        cls,
+        scores: Floats,
+        codes: Integers,
+        neighbors: Integers | None,
+        weights: Doubles,
+        truth: Doubles | None = None,
     ) -> Anchors:
-        """Anchors that contribute: of positive weight, with a neighbour of their own class."""
+        """Anchors that contribute: of positive weight, with a neighbour of their own class.
+
+        Where labels are doubtful, every neighbour may be of any class.
+        """
+        if truth is not None:
+            rows = np.flatnonzero(weights > 0)
+            lists = None if neighbors is None else neighbors[rows]
+            return cls(scores, codes, rows, lists, weights[rows], truth=truth)
         if neighbors is None:
             rows = np.flatnonzero((np.bincount(codes)[codes] > 1) & (weights > 0))
             return cls(scores, codes, rows, None, weights[rows])
@@ -88,6 +100,15 @@ class Anchors:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def mean_agreement(self) -> float:
+        """Average number n_i = Σ_t y_it of neighbours of an anchor's own class, at least one."""
+        if self.agree is not None:
+            counts = self.agree.sum(axis=1)
+        else:
+            counts = np.bincount(self.codes)[self.codes[self.rows]] - 1.0
+        total = self.weights.sum()
+        return max(float(counts @ self.weights / total), 1.0) if total else 1.0
 
     def every(self, step: int) -> Anchors:
         """Return each step-th anchor, standing for all."""

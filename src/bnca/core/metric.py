@@ -219,6 +219,14 @@ class BayesianMetric:
             yield slice(start, min(start + size, n))
 
 
+def eigenvalues(weights: Doubles, full: int) -> Doubles:
+    """Eigenvalues of the matrix that weights stand for, in its own coordinates."""
+    if full <= 1:
+        return weights
+    rest = weights[full * (full + 1) // 2 :]
+    return np.concatenate([np.linalg.eigvalsh(unpack(weights, full)), rest])
+
+
 def nearest_metrics(weights: Doubles, full: int) -> Doubles:
     """Weights of the positive semidefinite matrices nearest to the given ones; overwrites those."""
     if full <= 1:

@@ -14,15 +14,14 @@ softmax(T f) with a temperature T.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from bnca.core.centers import class_means
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bnca.core.arrays import Doubles
 
 NEAR = 10
@@ -30,14 +29,6 @@ NEAR = 10
 
 MEAN_SCALE = 0.1
 """Class means speak in tenths of a unit, so that one range of temperatures suits all votes."""
-
-
-class Spectrum(NamedTuple):
-    """Eigenvalues and eigenvectors of √W K √W, and √W itself."""
-
-    values: Doubles
-    vectors: Doubles
-    root: Doubles
 
 
 def squared_distances(left: Doubles, right: Doubles) -> Doubles:
@@ -65,33 +56,35 @@ def near_unit(squared: Doubles) -> float:
     return unit if unit > 0 else float(squared.mean()) or 1.0
 
 
-def spectrum(squared: Doubles, width: float, weights: Doubles) -> Spectrum:
-    """Decompose the kernel exp(-d² / width) of rows with weights, once for every ridge λ."""
-    root = np.sqrt(weights)
-    kernel = np.exp(squared / -width)
+def weighted_kernel(squared: Doubles, width: float, root: Doubles) -> Doubles:
+    """√W K √W of rows among themselves, K = exp(-d² / width), from `root`, the √W."""
+    kernel = np.exp(squared * (-1 / width))
     kernel *= root[:, None]
     kernel *= root
-    values, vectors = np.linalg.eigh(kernel)
-    return Spectrum(np.maximum(values, 0), vectors, root)
+    return kernel
 
 
-def ridge_coefficients(parts: Spectrum, gaps: Doubles, ridges: Sequence[float]) -> Doubles:
-    """Coefficients α for each ridge λ, (len(ridges), n, C), of targets less π, (n, C)."""
-    turned = parts.vectors.T @ (parts.root[:, None] * gaps)
-    scaled = turned / (parts.values[:, None] + np.asarray(ridges)[:, None, None])
-    return np.asarray(parts.root[:, None] * (parts.vectors @ scaled))
+def ridge_coefficients(kernel: Doubles, root: Doubles, gaps: Doubles, ridge: float) -> Doubles:
+    """Coefficients α for a ridge λ, (n, C), of targets less π; by one Cholesky factor."""
+    system = kernel.copy()
+    system.flat[:: len(system) + 1] += ridge
+    _, solution, info = dposv(system.T, root[:, None] * gaps, lower=1, overwrite_a=1)
+    if info:  # pragma: no cover - a kernel has no negative eigenvalue, and λ is added to all
+        raise np.linalg.LinAlgError(f"the kernel is not positive definite (info {info})")
+    return np.asarray(root[:, None] * solution)
 
 
-def ridge_left_out(
-    parts: Spectrum, gaps: Doubles, coefficients: Doubles, ridges: Sequence[float]
-) -> Doubles:
-    """Votes for each row by all the others, less π: (len(ridges), n, C), in closed form.
+def ridge_left_out(kernel: Doubles, root: Doubles, gaps: Doubles, ridge: float) -> Doubles:
+    """Votes for each row by all the others, less π: (n, C), in closed form.
 
     With G = K + λW⁻¹, leaving row i out changes its fit to y_i - α_i / (G⁻¹)_ii.
     """
-    inverse = 1 / (parts.values + np.asarray(ridges)[:, None])
-    diagonal = inverse @ (parts.vectors**2).T * parts.root**2
-    return np.asarray(gaps - coefficients / diagonal[:, :, None])
+    system = kernel.copy()
+    system.flat[:: len(system) + 1] += ridge
+    inverse = np.linalg.inv(system)
+    coefficients = root[:, None] * (inverse @ (root[:, None] * gaps))
+    diagonal = np.diag(inverse) * root**2
+    return np.asarray(gaps - coefficients / diagonal[:, None])
 
 
 def mean_votes(squared: Doubles, unit: float) -> Doubles:

@@ -10,6 +10,9 @@ corrected by what the gradients have shown since (BFGS), for a Hessian costs sev
 gradient.  `anderson` extrapolates the published steps from the last few.  All end at the same
 optimum; a step of the last two that would raise F is shortened, or replaced by the published one,
 which never raises it.
+
+The likelihood of picks (`bnca.core.picks`) has no such bound and is not convex: it goes by Newton's
+steps alone, with as much of the prior's precision added to the Hessian as makes it definite.
 """
 
 from __future__ import annotations
@@ -111,6 +114,8 @@ def solve(
     max_iter: int = 100,
     start: Doubles | None = None,
     callback: Callable[[int, float, float], None] | None = None,
+    curvature: Literal["bohning", "exact"] = "bohning",
+    bounded: bool = True,
 ) -> Solution:
     """Posterior N(m_T, V_T) of the weights (Algorithm 1).
 
@@ -130,15 +135,22 @@ def solve(
         Where to start; None is the prior mean.
     callback : callable or None
         Called as ``callback(step, lower_bound, relative_length)`` after each step.
+    curvature : {"bohning", "exact"}
+        Whose inverse the covariance is: that of the bound (eq. 22), or of F itself at its optimum.
+    bounded : bool
+        Whether the loss has Böhning's bound; the likelihood of picks has not.
 
     Returns
     -------
     Solution
         Mean, covariance and how the search ended.
     """
-    search = _Search(evaluate, prior)
+    search = _Search(evaluate, prior, bounded=bounded)
     point, bounds, length = _follow(search, solver, start, tol, max_iter, callback)
-    factor = search.factor
+    if curvature == "bohning":
+        factor = search.factor
+    else:
+        factor = _definite(search.at(point.mean, "exact").hessian, prior)
     covariance = scipy.linalg.cho_solve(factor, np.eye(len(prior.mean)))
     return Solution(
         point.mean,
@@ -150,17 +162,41 @@ def solve(
     )
 
 
-def rough_optimum(evaluate: Evaluate, prior: Prior, *, tol: float = 1e-2) -> Doubles:
+def rough_optimum(
+    evaluate: Evaluate, prior: Prior, *, tol: float = 1e-2, bounded: bool = True
+) -> Doubles:
     """Return a mean near the optimum, to start from: `solve` without a covariance, by Newton."""
-    return _follow(_Search(evaluate, prior), "newton", None, tol, 20, None)[0].mean
+    search = _Search(evaluate, prior, bounded=bounded)
+    return _follow(search, "newton", None, tol, 20, None)[0].mean
+
+
+def inverse(statistics: Statistics, prior: Prior) -> Doubles:
+    """Covariance (V0⁻¹ + curvature)⁻¹ for the curvature of statistics."""
+    covariance = scipy.linalg.cho_solve(
+        _definite(statistics.curvature + prior.precision, prior), np.eye(len(prior.mean))
+    )
+    return np.asarray((covariance + covariance.T) / 2)
+
+
+def _definite(hessian: Doubles, prior: Prior) -> tuple[Doubles, bool]:
+    """Cholesky factor of a Hessian, some of the prior's precision added where it needs that."""
+    added = 0.0
+    while True:
+        try:
+            factor, lower = scipy.linalg.cho_factor(hessian + added * prior.precision, lower=True)
+        except np.linalg.LinAlgError:
+            added = 4 * added or 0.25
+        else:
+            return np.asarray(factor), bool(lower)
 
 
 class _Search:
     """F with its derivatives, and the published update."""
 
-    def __init__(self, evaluate: Evaluate, prior: Prior) -> None:
+    def __init__(self, evaluate: Evaluate, prior: Prior, *, bounded: bool = True) -> None:
         self.evaluate = evaluate
         self.prior = prior
+        self.bounded = bounded
 
     def at(self, mean: Doubles, curvature: Curvature) -> Point:
         sums = self.evaluate(mean, curvature)
@@ -172,9 +208,11 @@ class _Search:
     @cached_property
     def factor(self) -> tuple[Doubles, bool]:
         """Cholesky factor of V_T⁻¹ (eq. 22), which no mean changes."""
-        precision = self.at(self.prior.mean, "bohning").hessian
-        factor, lower = scipy.linalg.cho_factor(precision, lower=True)
-        return np.asarray(factor), bool(lower)
+        return _definite(self.at(self.prior.mean, "bohning").hessian, self.prior)
+
+    def newton(self, bend: Doubles, gradient: Doubles) -> Doubles:
+        """Newton's step with a Hessian, or an approximation to it."""
+        return np.asarray(-scipy.linalg.cho_solve(_definite(bend, self.prior), gradient))
 
     def published(self, point: Point) -> Doubles:
         """One round of Algorithm 1, written as m ← m - V_T ∇F(m)."""
@@ -227,13 +265,13 @@ def _newton(search: _Search, mean: Doubles) -> Iterator[Point]:
     bend, fresh = point.hessian, True
     while True:
         yield point
-        direction = -scipy.linalg.solve(bend, point.gradient, assume_a="pos")
+        direction = search.newton(bend, point.gradient)
         keep = _relative(direction, point.mean) < SHORT
         new = search.at(point.mean + direction, "none" if keep else "exact")
         if not _is_lower(new, point):
             if not fresh:  # the corrected Hessian misled: take the true one
                 bend = search.at(point.mean, "exact").hessian
-                direction = -scipy.linalg.solve(bend, point.gradient, assume_a="pos")
+                direction = search.newton(bend, point.gradient)
             new = _shortened(search, point, direction)
             keep = False
         if keep:
@@ -254,15 +292,17 @@ def _shortened(search: _Search, point: Point, direction: Doubles) -> Point:
         new = search.at(point.mean + 0.25**power * direction, "none")
         if _is_lower(new, point):
             return search.at(new.mean, "exact")
+    if not search.bounded:  # not even a thousand-millionth of it lowers F: this is the optimum
+        return point
     return search.at(search.published(point), "exact")
 
 
 def _bfgs(bend: Doubles, step: Doubles, turn: Doubles) -> Doubles:
     """A Hessian corrected so that it maps the last step to how the gradient turned along it."""
     along = float(step @ turn)
-    if along <= 0:  # F is convex: only rounding at the very end can make it so
-        return bend
     pressed = bend @ step
+    if along <= 0 or step @ pressed <= 0:  # where F is convex, only rounding can make it so
+        return bend
     return np.asarray(
         bend + np.outer(turn, turn) / along - np.outer(pressed, pressed) / float(step @ pressed)
     )
