@@ -7,13 +7,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from bnca import __version__
-from bnca.commands import compare
+from bnca.commands import compare, reproduce
 from bnca.exceptions import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = (compare,)
+COMMANDS = (compare, reproduce)
 """Modules with `add_parser(commands)` and `run(options)`, in the order of the help text."""
 
 EXTRAS = frozenset({"matplotlib", "pandas", "pyarrow", "rich"})

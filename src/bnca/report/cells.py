@@ -77,7 +77,7 @@ class CellRows:
         return {m: found[m] for m in methods if m in found and np.isfinite(found[m]).any()}
 
 
-METRICS = ("accuracy", "log_loss", "calibration_error", "fit_seconds")
+METRICS = ("accuracy", "log_loss", "calibration_error", "fit_seconds", "fit_cpu_seconds")
 
 
 def paper_name(title: str) -> str | None:

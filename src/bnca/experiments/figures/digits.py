@@ -174,9 +174,9 @@ def predictions(
     """
     by_name = {method.name: method for method in paper.paper_methods()}
     chosen = choose(by_name["NCA"], X, y, seed=seed)
-    started = {"n_components": chosen["n_components"]}
-    for name, steps in (("NCA", chosen["max_iter"]), ("NCA, to the end", TO_THE_END)):
-        settings = {**started, "max_iter": steps}
+    tuned_nca = {name: chosen[name] for name in ("n_components", "max_iter")}
+    whole = {"n_components": None, "max_iter": TO_THE_END}
+    for name, settings in (("NCA", tuned_nca), ("NCA, to the end", whole)):
         model = NCA(init="auto", vote="softmax", n_voters=None, n_jobs=1, **settings)
         with quiet():
             model.fit(X, y)

@@ -85,7 +85,11 @@ def ahead_of_pairs(evidence: Evidence) -> Judgement:
             for name, (first, last) in gaps.items()
         ]
     )
-    means = {name: [float(np.nanmean(gap)) for gap in pair] for name, pair in gaps.items()}
+    means = {
+        name: [float(np.nanmean(gap)) for gap in pair]
+        for name, pair in gaps.items()
+        if all(np.isfinite(gap).any() for gap in pair)
+    }
     told = ", ".join(f"{name} {a:+.1f} to {b:+.1f}" for name, (a, b) in means.items())
     why = (
         f"BNCA's lead on BML is {tally(beats)}. The mean lead of the Bayesian methods on NCA, NCM "

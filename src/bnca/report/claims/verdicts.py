@@ -135,8 +135,8 @@ class Claim:
         Its name, its place in the paper, and what it says.
     short : str
         The same in a few words.
-    command : str
-        What makes the rows.
+    needs : tuple of str
+        Tables and figures that it is judged by.
     judge : callable
         ``judge(evidence)`` returns a `Judgement`.
     test : str
@@ -147,7 +147,7 @@ class Claim:
     where: str
     claim: str
     short: str
-    command: str
+    needs: tuple[str, ...]
     judge: Callable[[Evidence], Judgement]
     test: str = PAIRED
 
@@ -165,7 +165,7 @@ class Claim:
             "numbers": {"parts": parts, **found.more},
             "test": self.test,
             "seeds": sorted({int(seed) for seed in found.seeds}),
-            "command": self.command,
+            "command": f"bnca reproduce {self.id}",
         }
 
 
