@@ -30,12 +30,31 @@ from sklearn.neighbors import (
 )
 
 from bnca import BayesianNCA, ProjectionWarning
-from bnca.bayesian_nca import BLOCK_NUMBERS
 from bnca.blocks import cut
 from bnca.core.anchors import Anchors
 from bnca.neighbors import nearest
 
 warnings.simplefilter("ignore", ProjectionWarning)
+
+
+def published(n_neighbors="auto", **settings):
+    """The published model with priors in units of the data, by the fastest solver."""
+    return BayesianNCA.as_published(
+        n_neighbors=n_neighbors,
+        **{
+            "rescale": True,
+            "prior_mean": 4.0,
+            "prior_variance": 0.1,
+            "solver": "newton",
+            "max_iter": 100,
+            "duplicates": "merge",
+        }
+        | settings,
+    )
+
+
+BLOCK_NUMBERS = 1 << 18
+"""Feature values in a block of one pass, as in a fit."""
 
 CLOCKS = {"wall": "perf_counter", "cpu": "process_time"}
 clock = "perf_counter"
@@ -89,12 +108,12 @@ def against_nca(mnist, repeats):
     """A fit beside scikit-learn's NCA (50 iterations at most, from the identity)."""
     for n, target in ((1000, None), (3000, 60), (10000, 200)):
         A, y, B, truth = mnist.split(n)
-        BayesianNCA().fit(A, y)
-        before = seconds(lambda: BayesianNCA().fit(A, y), repeats)
+        published().fit(A, y)
+        before = seconds(lambda: published().fit(A, y), repeats)
         nca = NeighborhoodComponentsAnalysis(init="identity", max_iter=50, random_state=0)
         (slow,) = seconds(lambda: nca.fit(A, y))
-        after = seconds(lambda: BayesianNCA().fit(A, y), repeats)
-        model = BayesianNCA().fit(A, y)
+        after = seconds(lambda: published().fit(A, y), repeats)
+        model = published().fit(A, y)
         accuracy = [
             KNeighborsClassifier(5).fit(m.transform(A), y).score(m.transform(B), truth)
             for m in (model, nca)
@@ -118,7 +137,7 @@ def against_graph(mnist, repeats):
     sums, ours, theirs = [], [], []
     for _ in range(repeats):
         ours += seconds(lambda: nearest(A, k))
-        sums += seconds(lambda: BayesianNCA(k).fit(A, y))
+        sums += seconds(lambda: published(k).fit(A, y))
         theirs += seconds(
             lambda: NearestNeighbors(n_neighbors=k, algorithm="brute").fit(A).kneighbors()
         )
@@ -151,16 +170,20 @@ def memory(mnist):
     np.savez(path, A=A, y=y)
     script = (
         f"{PEAK}\n"
-        "import sys, numpy as np, warnings; warnings.simplefilter('ignore')\n"
-        "from bnca import BayesianNCA\n"
+        "import sys, numpy as np\n"
+        "from speed import published\n"
         "z = np.load(sys.argv[1]); A, y = z['A'], z['y']\n"
         "before = peak()\n"
-        "BayesianNCA(20).fit(A, y)\n"
+        "published(20).fit(A, y)\n"
         "print(before, peak())\n"
     )
     try:
         done = subprocess.run(
-            [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
+            [sys.executable, "-c", script, str(path)],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
         )
     finally:
         path.unlink()
@@ -237,7 +260,7 @@ def small(repeats):
         KNeighborsClassifier().fit(X, y).predict(X[:1])
 
     def ours():
-        BayesianNCA().fit(X, y)
+        published().fit(X, y)
 
     plain(), ours()
     pairs = [(seconds(plain)[0], seconds(ours)[0]) for _ in range(20 * repeats)]
@@ -254,7 +277,7 @@ def drawing(mnist, repeats):
     rows = np.concatenate(mnist.split(10000)[2:3] * 2)
     for n in (1000, 3000, 10000):
         A, y, *_ = mnist.split(n)
-        model = BayesianNCA(n_samples=100).fit(A, y)
+        model = published(n_samples=100).fit(A, y)
 
         def predict(vote, model=model):
             model.set_params(vote=vote).predict_proba(rows)
