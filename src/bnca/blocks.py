@@ -76,7 +76,7 @@ def map_runs(
     edges = np.linspace(0, len(blocks), min(RUNS, len(blocks)) + 1).astype(int)
     runs = [blocks[a:b] for a, b in pairwise(edges)]
     threads = 1 if len(runs) < FEW else min(thread_count(n_jobs), len(runs))
-    with one_blas_thread():
+    with _controller().limit(limits=1, user_api="blas"):
         if threads <= 1:
             return [work(run) for run in runs]
         with ThreadPoolExecutor(threads) as pool:
