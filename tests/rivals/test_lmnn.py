@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -661,6 +662,21 @@ def test_wide_rows_have_as_many_directions_as_they_vary_in():
     y = np.repeat([0, 1, 2], 6)
     X = rng.normal(size=(18, 40)) + 2 * y[:, None]
     assert LMNN().fit(X, y).components_.shape == (17, 40)
+
+
+@pytest.mark.parametrize("random_labels", [False, True])
+def test_memory_does_not_grow_with_the_square(random_labels):
+    n = 6000
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 10))
+    y = rng.integers(0, 2, n) if random_labels else (X[:, 0] > 0).astype(int)
+    model = LMNN(n_jobs=1, max_iter=2, tol=1.0)
+    tracemalloc.start()
+    model.fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # One (n, n) array of doubles is 288 MB; labels at random make impostors of most near rows.
+    assert peak < 0.1 * n * n * 8
 
 
 def test_labels_may_be_words_and_columns_have_names(noisy):
