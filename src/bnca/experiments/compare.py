@@ -49,7 +49,8 @@ class Row(NamedTuple):
     """One method on one split; `kept_accuracy` goes with `bnca.experiments.metrics.KEPT`.
 
     Numbers are nan where the method failed, and `reason` says why.  `majority` is the accuracy of
-    always answering the most frequent class.
+    always answering the most frequent class.  `wrong_found` is the share of the labels made wrong
+    that the method holds for wrong, `right_doubted` that of the others; None where it tells none.
     """
 
     method: str
@@ -62,6 +63,8 @@ class Row(NamedTuple):
     kept_accuracy: tuple[float, ...]
     chosen: Mapping[str, Any]
     majority: float
+    wrong_found: float | None = None
+    right_doubted: float | None = None
     reason: str = ""
     warnings: str = ""
 
@@ -122,11 +125,12 @@ def measure(problem: Problem, plan: Plan, name: str, seed: int) -> Row:
             warnings.simplefilter("always")
             X, X_test = prepare(problem, train, test, plan.components)
             method = _one_thread(_methods()[name])
-            found = _measure(method, (X, given), (X_test, problem.y[test]), seed)
+            truth = problem.y[train]
+            found = _measure(method, (X, given, truth), (X_test, problem.y[test]), seed)
     except Exception as error:  # noqa: BLE001 - one method's failure is a result, not the run's end
         nothing = (float("nan"),) * 5
         reason = f"{type(error).__name__}: {error}"
-        return Row(name, seed, *nothing, (), {}, majority, reason)
+        return Row(name, seed, *nothing, (), {}, majority, reason=reason)
     said = ", ".join(sorted({w.category.__name__ for w in caught}))
     return found._replace(majority=majority, warnings=said)
 
@@ -144,16 +148,20 @@ def _one_thread(method: Method) -> Method:
 
 
 def _measure(
-    method: Method, learn: tuple[Doubles, Integers], judge: tuple[Doubles, Integers], seed: int
+    method: Method,
+    learn: tuple[Doubles, Integers, Integers],
+    judge: tuple[Doubles, Integers],
+    seed: int,
 ) -> Row:
+    X, given, truth = learn
     started = time.perf_counter()
     with quiet():
         to_choose = method.fits or method.votes or method.steps
-        setting = choose(method, *learn, seed=seed) if to_choose else {}
+        setting = choose(method, X, given, seed=seed) if to_choose else {}
         tuned = time.perf_counter()
         best = clone(method.learner).set_params(**setting)
         best = best if hasattr(best, "predict_proba") else WithProbabilities(best)
-        best.fit(*learn)
+        best.fit(X, given)
         fitted = time.perf_counter()
         said = predicted(best.predict_proba(judge[0]), best.classes_, judge[1])
     return Row(
@@ -167,7 +175,18 @@ def _measure(
         kept_accuracy(said.top, said.correct),
         setting,
         float("nan"),
+        *_doubts(best, given, truth),
     )
+
+
+def _doubts(learner: Any, given: Integers, truth: Integers) -> tuple[float | None, float | None]:
+    """Share of wrong labels that a learner holds for wrong, and of right ones."""
+    posterior = getattr(learner, "label_posterior_", None)
+    wrong = given != truth
+    if posterior is None or not wrong.any():
+        return None, None
+    doubted = learner.classes_[posterior.argmax(axis=1)] != given
+    return float(doubted[wrong].mean()), float(doubted[~wrong].mean())
 
 
 def _computed(

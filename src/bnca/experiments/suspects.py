@@ -45,14 +45,11 @@ class Suspects(NamedTuple):
     ----------
     found : list of Suspect
         The least probable labels first.
-    expected : float
-        How many labels are wrong, as probabilities add up.
     n_rows : int
         How many were looked at.
     """
 
     found: list[Suspect]
-    expected: float
     n_rows: int
 
 
@@ -88,7 +85,7 @@ def suspects(problem: Problem, components: int) -> Suspects | None:
         Suspect(int(problem.rows[rows[i]]), names[given[i]], names[likely[i]], float(of_given[i]))
         for i in order
     ]
-    return Suspects(found, float((1 - of_given).sum()), len(rows))
+    return Suspects(found, len(rows))
 
 
 def _looked_at(problem: Problem) -> Integers:

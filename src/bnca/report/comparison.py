@@ -48,6 +48,8 @@ class Standing(NamedTuple):
         Mean accuracy on the most certain predictions, see `bnca.experiments.metrics.KEPT`.
     majority : float
         Mean accuracy of always answering the most frequent class.
+    wrong_found, right_doubted : float or None
+        Means of those in the rows.
     chosen : str
         The settings that were chosen most often, and how often.
     standing, log_loss_standing : {"best", "tied", ""}
@@ -66,6 +68,8 @@ class Standing(NamedTuple):
     tune_seconds: float
     kept_accuracy: Doubles
     majority: float
+    wrong_found: float | None
+    right_doubted: float | None
     chosen: str
     standing: str
     log_loss_standing: str
@@ -115,6 +119,8 @@ def standings(rows: Sequence[Row], plan: Plan, n_rows: int) -> list[Standing]:
                 _middle([row.tune_seconds for row in present], np.median),
                 np.mean([row.kept_accuracy for row in present], axis=0) if present else np.empty(0),
                 _middle([row.majority for row in own], np.mean),
+                _told([row.wrong_found for row in present]),
+                _told([row.right_doubted for row in present]),
                 _usual([row.chosen for row in present]),
                 places[name],
                 loss_places[name],
@@ -165,6 +171,12 @@ def remarks(found: Sequence[Standing], plan: Plan) -> list[str]:
             f"Always answering the most frequent class would be right in "
             f"{100 * present[0].majority:.1f} % of test rows."
         )
+    out += [
+        f"{s.method} held {100 * s.wrong_found:.0f} % of the labels that were made wrong for "
+        f"wrong, and {100 * s.right_doubted:.1f} % of the others."
+        for s in present
+        if s.wrong_found is not None and s.right_doubted is not None
+    ]
     failed = f"of {len(plan.seeds)} splits"
     out += [
         f"{s.method} has no result for {len(plan.seeds) - s.n_splits} {failed}: {s.reason}"
@@ -248,6 +260,11 @@ def _clipped(interval: Interval, most: float) -> Interval:
 
 def _middle(values: Sequence[float], how: Any) -> float:
     return float(how(values)) if values else float("nan")
+
+
+def _told(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
 
 
 def _usual(chosen: Sequence[Mapping[str, Any]]) -> str:

@@ -218,9 +218,8 @@ def _plain(s: Standing, found: Sequence[Standing], name: str, text: str) -> dict
 def _suspicions(suspected: Suspects | None) -> list[str]:
     if suspected is None:
         return []
-    head = suspicion(suspected)
     return [
-        head,
+        suspicion(suspected),
         *(
             f"Row {s.row + 1}: labelled {s.given!r}, more likely {s.likely!r} "
             f"(probability of {s.given!r}: {100 * s.probability:.0f} %)."
@@ -231,11 +230,8 @@ def _suspicions(suspected: Suspects | None) -> list[str]:
 
 def suspicion(suspected: Suspects) -> str:
     """How many labels are more likely wrong than right, in a sentence."""
-    n = len(suspected.found)
-    said = f"{n:,} of {suspected.n_rows:,} labels are" if n != 1 else "One label is"
+    n, rest = len(suspected.found), "more likely wrong than right, by BayesianNCA() on these rows"
+    of = f"of the {suspected.n_rows:,} labels that the table gives"
     if not n:
-        said = f"None of {suspected.n_rows:,} labels is"
-    return (
-        f"{said} more likely wrong than right, judged by BayesianNCA on all rows; about "
-        f"{suspected.expected:.0f} are wrong, as its probabilities add up."
-    )
+        return f"None {of} is {rest}."
+    return f"{n:,} {of} {'is' if n == 1 else 'are'} {rest}: suspects.csv names the rows."
