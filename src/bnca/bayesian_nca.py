@@ -338,6 +338,10 @@ default="auto"
         self.lower_bound_ = learned.solution.lower_bounds[-1]
         self.scale_ = learned.unit
         self._ensemble = self._gather(voters, settled)
+        self._learning, self._truth = (
+            settled.how,
+            truth,
+        )  # what the posterior can be checked against
         self._axes = directions
         self._remember_posterior(rows, coordinates, directions.center)
         return self

@@ -135,14 +135,7 @@ def learn(  # noqa: PLR0917 - rows, labels, weights and how to learn from them
     Learned
         The posterior.
     """
-    lists, unit = neighborhoods(
-        coordinates, how.n_neighbors, rescale=how.rescale, n_jobs=how.n_jobs
-    )
-    # Coordinates in units of √unit make the stated prior one per unit of squared distance.
-    scaled = (coordinates / np.sqrt(unit)).astype(dtype)
-    full = min(how.full, scaled.shape[1])
-    anchors = _anchors(scaled, codes, lists, weights, how, truth, full)
-    prior = prior_of(how, scaled.shape[1], full)
+    anchors, prior, unit = problem(coordinates, codes, weights, how, truth, dtype)
     evaluate = evaluator(anchors, how)
     start = None
     if how.solver == "newton" and len(anchors) >= WARM_START:
@@ -163,7 +156,33 @@ def learn(  # noqa: PLR0917 - rows, labels, weights and how to learn from them
     )
     if how.curvature in {"votes", "tempered"}:
         solution = solution._replace(covariance=_wider(anchors, how, prior, solution.mean))
-    return Learned(solution.mean / unit, solution.covariance / unit**2, unit, full, solution)
+    return Learned(
+        solution.mean / unit, solution.covariance / unit**2, unit, anchors.full, solution
+    )
+
+
+def problem(  # noqa: PLR0917 - as for learn
+    coordinates: Doubles,
+    codes: Integers,
+    weights: Doubles,
+    how: Learning,
+    truth: Doubles | None = None,
+    dtype: Any = np.float64,
+) -> tuple[Anchors, Prior, float]:
+    """Likelihood and prior that `learn` solves: anchors, prior, and the unit both are in."""
+    lists, unit = neighborhoods(
+        coordinates, how.n_neighbors, rescale=how.rescale, n_jobs=how.n_jobs
+    )
+    # Coordinates in units of √unit make the stated prior one per unit of squared distance.
+    scaled = (coordinates / np.sqrt(unit)).astype(dtype)
+    truth = truth if how.likelihood == "picks" else None
+    anchors = Anchors.informative(scaled, codes, lists, weights, truth)
+    flips = None
+    if how.likelihood == "picks":
+        n_classes = int(codes.max()) + 1
+        flips = (1 - how.flip_rate, how.flip_rate / max(n_classes - 1, 1))
+    anchors = replace(anchors, full=min(how.full, scaled.shape[1]), flips=flips)
+    return anchors, prior_of(how, scaled.shape[1], anchors.full), unit
 
 
 def neighborhoods(
@@ -211,24 +230,6 @@ def evaluator(anchors: Anchors, how: Learning) -> Evaluate:
         return sum_blocks(work, blocks, how.n_jobs, room)
 
     return evaluate
-
-
-def _anchors(  # noqa: PLR0917 - all that anchors are made of
-    scaled: Floats,
-    codes: Integers,
-    lists: Integers | None,
-    weights: Doubles,
-    how: Learning,
-    truth: Doubles | None,
-    full: int,
-) -> Anchors:
-    truth = truth if how.likelihood == "picks" else None
-    anchors = Anchors.informative(scaled, codes, lists, weights, truth)
-    flips = None
-    if how.likelihood == "picks":
-        n_classes = int(codes.max()) + 1
-        flips = (1 - how.flip_rate, how.flip_rate / max(n_classes - 1, 1))
-    return replace(anchors, full=full, flips=flips)
 
 
 def _wider(anchors: Anchors, how: Learning, prior: Prior, mean: Doubles) -> Doubles:

@@ -157,7 +157,7 @@ def report(results: Results, made: Made, out: Path) -> dict[str, Any]:
                 "title": drawing.title,
                 "caption": drawing.caption,
                 "alt": said,
-                "command": f"bnca reproduce {' '.join(drawing.tables)}",
+                "command": " ".join(["bnca reproduce", *drawing.tables, *["--quick"] * made.quick]),
                 "files": [f"figures/{drawing.id}.{kind}" for kind in ("svg", "pdf")],
             }
         )

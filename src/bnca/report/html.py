@@ -209,7 +209,7 @@ def _making(summary: Record) -> list[Content]:
         element("p", "Every number on this page was computed by these commands, none was typed."),
         command(str(summary["command"]), "all", "The whole page"),
     ]
-    for key in ("versions", "machine"):
+    for key in ("versions", "code versions", "machine"):
         if summary.get(key):
             parts += [element("h3", key.capitalize()), facts(summary[key])]
     if summary.get("references"):

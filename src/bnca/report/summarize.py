@@ -16,7 +16,15 @@ from bnca.experiments.store import provenance
 from bnca.report.cells import SPECS, CellRows, cells
 from bnca.report.claims.catalogue import CLAIMS
 from bnca.report.claims.verdicts import Evidence
-from bnca.report.statistics import LEVEL, finite, holm, mean_interval, paired_test, rank_interval
+from bnca.report.statistics import (
+    LEVEL,
+    finite,
+    holm,
+    mean_interval,
+    paired_test,
+    rank_interval,
+    ratio_interval,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -72,6 +80,7 @@ def summarize(
     """
     _refuse_mixed(rows)
     evidence = Evidence(rows, skipped)
+    suffix = " --quick" if made.quick else ""
     claims = [c for c in CLAIMS if made.asked is None or c.id in made.asked]
     failed = {
         f"{row['experiment']}, {row['method']}": row["reason"] for row in rows if row.get("reason")
@@ -83,18 +92,25 @@ def summarize(
         "quick": made.quick,
         "rows": len(rows),
         "versions": _versions(rows),
+        "code versions": _codes(rows),
         "machine": {
             key: ", ".join(sorted({str(row[key]) for row in rows if key in row}))
             for key in ("system", "cores", "cpu")
         },
-        "claims": [claim.record(evidence) for claim in claims],
-        "tables": [_table(name, found) for name in CAPTIONS if (found := cells(rows, name))],
+        "claims": [_with(claim.record(evidence), suffix) for claim in claims],
+        "tables": [
+            _table(name, found, suffix) for name in CAPTIONS if (found := cells(rows, name))
+        ],
         "skipped": [
             {"experiment": name, "reason": reason} for name, reason in {**skipped, **failed}.items()
         ],
         "references": [REFERENCE],
     }
     return {key: _plain(value) for key, value in summary.items()}
+
+
+def _with(claim: Mapping[str, Any], suffix: str) -> dict[str, Any]:
+    return {**claim, "command": f"{claim['command']}{suffix}"}
 
 
 def _refuse_mixed(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -113,7 +129,16 @@ def _versions(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     }
 
 
-def _table(name: str, found: Sequence[CellRows]) -> dict[str, Any]:
+def _codes(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Code version of each method of the tables, and of each figure."""
+    out: dict[str, dict[str, None]] = {}
+    for row in rows:
+        name = row["method"] if row["table"] in CAPTIONS else row["table"]
+        out.setdefault(str(name), {})[row["code"]] = None
+    return {name: ", ".join(codes) for name, codes in out.items()}
+
+
+def _table(name: str, found: Sequence[CellRows], suffix: str) -> dict[str, Any]:
     title, caption = CAPTIONS[name]
     value, factor = VALUES.get(name, ("fit_cpu_seconds", 1.0))
     methods = list(dict.fromkeys(m for cell in found for m in cell.values[value]))
@@ -121,7 +146,7 @@ def _table(name: str, found: Sequence[CellRows]) -> dict[str, Any]:
         "id": name,
         "title": title,
         "caption": caption,
-        "command": f"bnca reproduce {name}",
+        "command": f"bnca reproduce {name}{suffix}",
         "unit": "%" if name in VALUES else "s",
         "columns": methods,
         "rows": [_row(cell, value, factor, methods, name) for cell in found],
@@ -163,7 +188,11 @@ def _cell(
     paper = None if published is None else published.mean
     if values is None:
         return {"mean": None, "low": None, "high": None, "published": paper, "difference": None}
-    interval = mean_interval(values, cell.overlap if name in VALUES else 0.0)
+    interval = (
+        mean_interval(values, cell.overlap)
+        if name in VALUES
+        else ratio_interval(values, np.ones_like(values))  # seconds: geometric, so never below zero
+    )
     # Seconds of another machine and another language are shown, but their difference says nothing.
     difference = interval.mean - paper if paper is not None and name in VALUES else None
     return {

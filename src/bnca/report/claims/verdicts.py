@@ -122,7 +122,7 @@ class Evidence:
     def reason(self, table: str) -> str:
         """Why rows of a table are missing."""
         reasons = {r: None for name, r in self.skipped.items() if name.partition("/")[0] == table}
-        return " ".join(reasons) or "They have not been run."
+        return " ".join(reasons) or "they were not part of this run."
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ def draw_flips(rows: Sequence[Row]) -> tuple[Any, str]:
     for row in rows:
         lines.setdefault((row["title"], row["given_name"]), []).append(row)
     columns = max(len(line) for line in lines.values())
-    figure = new_figure(0.52 * len(lines) + 0.2)
+    figure = new_figure(0.58 * len(lines) + 0.2)
+    figure.get_layout_engine().set(hspace=0.5, rect=(0, 0, 1, 0.9))
     panels = figure.subplots(len(lines), columns, squeeze=False)
     for line, (key, found) in zip(panels, lines.items(), strict=True):
         for axes in line:
@@ -31,7 +32,8 @@ def draw_flips(rows: Sequence[Row]) -> tuple[Any, str]:
             _image(axes, row)
             if row["flipped"]:
                 _cross(axes, row)
-        line[0].set_title(f"{key[0]}: given as “{key[1]}”", loc="left", fontsize=7, pad=2)
+        title = line[0].set_title(f"{key[0]}: given as “{key[1]}”", loc="left", fontsize=7, pad=2)
+        title.set_in_layout(False)  # it is wider than the image below it
     wrong = sum(bool(row["flipped"]) for row in rows)
     said = "; ".join(f"{title} given as {name}" for title, name in lines)
     return figure, f"Rows of small images: {said}. {wrong} of {len(rows)} are crossed as wrong."

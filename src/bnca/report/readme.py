@@ -1,0 +1,63 @@
+"""The README's table of verdicts, written from a summary: ``python -m bnca.report.readme``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bnca.files import replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+START, END = "<!-- verdicts -->", "<!-- end of verdicts -->"
+"""What is between these lines is written by the command."""
+
+
+def verdicts(summary: Mapping[str, Any]) -> str:
+    """Markdown of all verdicts, with how they were made."""
+    lines = ["| Claim | Where | What | Verdict |", "|---|---|---|---|"]
+    lines += [
+        f"| {c['id']} | {c['where']} | {c['short']} | {c['verdict']} |" for c in summary["claims"]
+    ]
+    ranks = [row["rank"] for table in summary["tables"][:2] for row in table["rows"] if row["rank"]]
+    first = sum(rank["rank"] == 1 for rank in ranks)
+    told = sum(rank["high"] == 1 for rank in ranks)
+    said = (
+        f"From {summary['rows']} rows of `{summary['command']}`. In {len(ranks)} cells of Tables 1 "
+        f"and 2 the published method has the highest mean {first} times, and is shown to be first "
+        f"{told} times."
+    )
+    return "\n".join([*lines, "", said])
+
+
+def filled(text: str, summary: Mapping[str, Any]) -> str:
+    """Text with the table between its two marks."""
+    if START not in text or END not in text:
+        raise ValueError(f"The text has no lines {START} and {END}.")
+    before, rest = text.split(START, 1)
+    after = rest.split(END, 1)[1]
+    return f"{before}{START}\n{verdicts(summary)}\n{END}{after}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the table, or say whether it is fresh; return the exit status."""
+    parser = argparse.ArgumentParser(description="Write the README's table of verdicts.")
+    parser.add_argument("summary", type=Path, help="reproduce.json")
+    parser.add_argument("text", type=Path, help="README.md")
+    parser.add_argument("--check", action="store_true", help="only say whether it is fresh")
+    options = parser.parse_args(arguments)
+    old = options.text.read_text(encoding="utf-8")
+    new = filled(old, json.loads(options.summary.read_text(encoding="utf-8")))
+    if options.check:
+        print("fresh" if new == old else "stale: run it without --check")
+        return int(new != old)
+    with replacing(options.text) as path:
+        path.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
