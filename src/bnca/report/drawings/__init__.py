@@ -77,8 +77,8 @@ DRAWINGS = (
         "figure4",
         ("figure4",),
         "Figure 4: what NCA and BNCA say about single digits",
-        "Probability of each digit; the true one is hatched, and named in bold in the ranked list "
-        "of all answers of more than 0.01.",
+        "Probability of each digit; the true one is hatched under a triangle, and bold in the "
+        "ranked list of answers of more than 0.01, of which the first six are named.",
         probabilities.draw_bars,
     ),
     Drawing(

@@ -40,6 +40,7 @@ def draw_learning(rows: Sequence[Row]) -> tuple[Any, str]:
         axes.set_title(one.title)
     for axes in panels[-3:]:
         axes.set_xlabel("step")
+        axes.tick_params(labelbottom=True)  # also where the panel below is hidden
     for axes in panels[::3]:
         axes.set_ylabel("accuracy, %")
     _legend(figure, panels[0], 4)
@@ -49,7 +50,7 @@ def draw_learning(rows: Sequence[Row]) -> tuple[Any, str]:
 def draw_prior(rows: Sequence[Row]) -> tuple[Any, str]:
     """Figure 7: accuracy against the width of the prior."""
     found = series(Evidence(rows), "figure7")
-    figure = new_figure(2.3)
+    figure = new_figure(2.4)
     shown = [(one, noise) for one in found for noise in one.entries("noise")]
     panels = grid(figure, len(shown), 4)
     told = []
@@ -71,7 +72,7 @@ def draw_prior(rows: Sequence[Row]) -> tuple[Any, str]:
             )
         plain = 100 * float(np.nanmean(one.of("accuracy", kind="baseline", noise=noise)))
         axes.axhline(plain, color=COLORS["PCA"], linestyle=":", label="equal weights")
-        axes.set_title(f"{one.title}, {100 * noise:.0f} %", fontsize=7)
+        axes.set_title(f"{one.title.replace(' (', chr(10) + '(')}\n{100 * noise:.0f} % noise")
         axes.set_xlabel("log10 σ")
         axes.set_xticks([-4, -2, 0, 2, 4])
     panels[0].set_ylabel("accuracy, %")
@@ -94,8 +95,10 @@ def draw_retrieval(rows: Sequence[Row]) -> tuple[Any, str]:
             band(line[1], x, columns, name, label=f"by {name}", marker=marker, markevery=3)
         line[1].set_title(one.title)
         line[1].set_ylabel("right, %")
-    panels[0][0].legend(loc="best")
-    panels[0][1].legend(loc="best")
+    for axes in panels.flat:
+        axes.set_ylim(top=min(axes.get_ylim()[1], 101))
+    for axes, columns in zip(panels[-1], (3, 2), strict=True):
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=columns)
     panels[-1][0].set_xlabel("k")
     panels[-1][1].set_xlabel("queries dropped, %")
     return figure, f"Retrieval of faces. {'; '.join(told)}."

@@ -27,11 +27,13 @@ def draw_leads(rows: Sequence[Row]) -> tuple[Any, str]:
         for cell in cells(rows, table)
         if len(cell.measured("accuracy", ("BNCA", "NCA"))) == 2
     ]
-    figure = new_figure(0.24 * len(found) + 0.9, 5.6)
+    figure = new_figure(0.24 * len(found) + 0.9, 5.8)
     axes = figure.subplots()
     ahead = 0
     for place, cell in enumerate(reversed(found)):
         leads = _leads(cell)
+        if place % 2:
+            axes.axhspan(place - 0.5, place + 0.5, color="#f0f0f0", linewidth=0)
         ahead += all(lead[0] > 0 for name, lead in leads.items() if name != "BNCA+")
         for n, (name, (mean, low, high)) in enumerate(leads.items()):
             y = place + 0.36 - 0.72 * n / max(len(OTHERS) - 1, 1)
@@ -41,9 +43,9 @@ def draw_leads(rows: Sequence[Row]) -> tuple[Any, str]:
         axes.plot([], [], MARKERS[name], color=COLORS[name], label=name)
     axes.axvline(0, color="#444444", linewidth=0.8)
     axes.set_yticks(range(len(found)), [cell.label for cell in reversed(found)])
-    axes.set_ylim(-0.6, len(found) - 0.4)
-    axes.set_xlabel("lead of BNCA in points of accuracy")
-    figure.legend(loc="outside lower center", ncols=6, title="over")
+    axes.set_ylim(-0.5, len(found) - 0.5)
+    axes.set_xlabel("lead of BNCA over each other method, in points of accuracy")
+    figure.legend(loc="outside lower center", ncols=6)
     return figure, (
         f"Leads of BNCA in {len(found)} cells; its mean is above that of all five rivals in "
         f"{ahead}."

@@ -19,6 +19,12 @@ METHODS = ("NCA", "NCA, to the end", "BNCA", "BNCA+")
 SHOWN = ("NCA, to the end", "BNCA")
 """Methods of Figure 4: the paper's NCA is not stopped early."""
 
+LISTED = 6
+"""Answers that Figure 4 names at most."""
+
+CARETDOWN = 7
+"""Matplotlib's marker whose tip points down to its place."""
+
 
 def draw_bars(rows: Sequence[Row]) -> tuple[Any, str]:
     """Figure 4: probability bars of both methods for single digits."""
@@ -54,11 +60,12 @@ def _bars(axes: Any, row: Row) -> None:
     color = COLORS["BNCA" if row["method"] == "BNCA" else "NCA"]
     bars = axes.bar(range(len(p)), p, color=color, width=0.85)
     bars[row["truth"]].set(hatch="//////", edgecolor="black", linewidth=0.6)
-    axes.set_ylim(0, 1.32)
+    axes.plot(row["truth"], p[row["truth"]] + 0.03, marker=CARETDOWN, color="black", markersize=3.5)
+    axes.set_ylim(0, 1.55)
     axes.set_yticks([0, 1])
     axes.set_xticks(range(0, len(p), 3))
     axes.tick_params(labelsize=5.5, length=2, pad=1)
-    ranking = row["ranking"][:4]
+    ranking = row["ranking"][:LISTED]
     step = 0.16
     for place, digit in enumerate(ranking):
         axes.text(
@@ -88,12 +95,13 @@ def draw_precision(rows: Sequence[Row]) -> tuple[Any, str]:
             axes.errorbar(
                 place, mean, yerr=[[mean - low], [high - mean]], color="#444444", capsize=3
             )
-            axes.text(place, 2, f"{mean:.1f}", ha="center", color="white", fontsize=7)
+            axes.text(place, high + 1.5, f"{mean:.1f}", ha="center", fontsize=7)
             told.append(f"{group}, {name}: {mean:.1f}")
         axes.set_xticks(
             range(len(names)), [name.replace(", to", ",\nto") for name in names], fontsize=6.5
         )
         axes.set_title(f"{one.title}, {group}")
-        axes.set_ylim(0, 100)
+        axes.set_ylim(0, 108)
+        axes.set_yticks(range(0, 101, 20))
     figure.axes[0].set_ylabel("modified MAP, %")
     return figure, f"Bars of modified mean average precision in %. {'; '.join(told)}."

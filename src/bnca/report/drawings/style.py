@@ -60,11 +60,11 @@ SETTINGS: Any = {
 }
 
 
-def new_figure(height: float, width: float = WIDTH) -> Any:
+def new_figure(height: float, width: float = WIDTH, layout: Any = "constrained") -> Any:
     """Return an empty figure of a paper's width."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    return Figure(figsize=(width, height), layout=layout)
 
 
 def grid(figure: Any, n: int, columns: int, **options: Any) -> list[Any]:
