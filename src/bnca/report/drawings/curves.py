@@ -97,8 +97,8 @@ def draw_retrieval(rows: Sequence[Row]) -> tuple[Any, str]:
         line[1].set_ylabel("right, %")
     for axes in panels.flat:
         axes.set_ylim(top=min(axes.get_ylim()[1], 101))
-    for axes, columns in zip(panels[-1], (3, 2), strict=True):
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=columns)
+    for axes, width in zip(panels[-1], (3, 2), strict=True):
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=width)
     panels[-1][0].set_xlabel("k")
     panels[-1][1].set_xlabel("queries dropped, %")
     return figure, f"Retrieval of faces. {'; '.join(told)}."
