@@ -136,8 +136,9 @@ default="auto"
     label_noise_ : float
         Share of labels that are wrong, as given or estimated.
     label_posterior_ : ndarray of shape (n_samples, n_classes)
-        Probability of each class being the true one of each row passed to `fit`, given its label
-        and what the other rows say.  Not where nothing was left to choose.
+        Probability of each class being the true one of each row passed to `fit`, given what the
+        other rows say and its label, unless its weight is zero.  Not where nothing was left to
+        choose.
     choices_ : list of dict
         Metrics that were tried, best first: center, variance (None is the centre itself) and
         held_out_loss, the mean negative log probability of labels held out.
@@ -325,7 +326,8 @@ default="auto"
         coordinates = scores(rows.X, directions)
         voters = _voters(rows, coordinates, directions)
         settled = self._settle(voters, self._how(len(coordinates), coordinates.shape[1]))
-        truth = self._label_posterior(rows, voters, settled)
+        left_out = scores(rows.left_out, directions)
+        truth = self._label_posterior(rows, voters, settled, coordinates, left_out)
         L = self._basis(voters, settled)
         if L is not None:
             coordinates = coordinates @ L
@@ -365,6 +367,7 @@ default="auto"
         if self.vote != "smooth":
             return super().predict_proba(X)
         X = query_rows(self, X)
+        self._check_k(self.n_voters, len(self._embedding), "n_voters")
         if self._ensemble is None:  # there is one class
             return np.ones((X.shape[0], 1))
         return self._ensemble.probabilities(scores(X, self._axes), self.n_jobs)
@@ -463,26 +466,35 @@ default="auto"
         return Settled(how, best.center, choice)
 
     def _label_posterior(
-        self, rows: TrainingRows, voters: Rows, settled: Settled
+        self,
+        rows: TrainingRows,
+        voters: Rows,
+        settled: Settled,
+        coordinates: Doubles,
+        left_out: Doubles,
     ) -> Doubles | None:
         """Set ``label_posterior_``; return it for distinct rows, where labels are doubtful."""
         choice, flip_rate = settled.choice, settled.how.flip_rate
         if choice is None:
+            self.__dict__.pop("label_posterior_", None)  # that of an earlier fit
             return None
-        clean = choice.clean
+        clean, silent = choice.clean, rows.weights == 0
         unseen = np.isnan(clean[:, 0])
-        if unseen.any():
-            # Rows that were not needed to choose on: those that were speak of them.
+        # Rows that were not needed to choose on, and those whose label does not count: the others
+        # speak of them.
+        asked = np.vstack([voters.coordinates[unseen], coordinates[silent], left_out])
+        said = np.empty((0, voters.n_classes))
+        if len(asked):
             spoken = gather(voters.take(np.flatnonzero(~unseen)), choice, settled.how)
-            clean[unseen] = spoken.probabilities(voters.coordinates[unseen], self.n_jobs)
-        known = true_label_probabilities(clean, voters.labels, flip_rate)
-        kept = np.flatnonzero(rows.weights > 0)
-        truth = np.eye(voters.n_classes)[rows.codes]
-        truth[kept] = known
-        self.label_posterior_ = np.full((len(rows.twin), voters.n_classes), np.nan)
-        stand_in = rows.twin >= 0
-        self.label_posterior_[stand_in] = truth[rows.twin[stand_in]]
-        return truth if flip_rate > DOUBTFUL else None
+            said = spoken.probabilities(asked, self.n_jobs)
+        ends = np.cumsum([unseen.sum(), silent.sum()])
+        clean[unseen], of_silent, of_left_out = np.split(said, ends)
+        known = np.empty((len(silent), voters.n_classes))
+        known[~silent] = true_label_probabilities(clean, voters.labels, flip_rate)
+        known[silent] = of_silent
+        self.label_posterior_ = known[rows.twin]
+        self.label_posterior_[rows.twin < 0] = of_left_out
+        return known if flip_rate > DOUBTFUL else None
 
     def _basis(self, voters: Rows, settled: Settled) -> Doubles | None:
         """Map (q, r) from principal coordinates to those that get weights; None is the identity."""

@@ -207,7 +207,7 @@ def neighborhoods(
 def prior_of(how: Learning, r: int, full: int) -> Prior:
     """Prior of the weights of r coordinates, `full` of them full."""
     mean = how.prior_mean
-    if full > 1 and np.ndim(mean) == 0:
+    if full > 1 and np.ndim(mean) == 0 and np.isfinite(mean):
         mean = pack(np.eye(r) * float(mean), full)
     return gaussian_prior(mean, how.prior_variance, count_weights(r, full))
 

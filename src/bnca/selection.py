@@ -214,7 +214,9 @@ def center_map(rows: Rows, center: str | float, truth: Doubles | None = None) ->
     if center == "euclidean":
         return np.eye(rows.coordinates.shape[1])
     if center == "scaled":
-        return centers.scaled_map(rows.coordinates, labels, rows.axes)
+        L = centers.scaled_map(rows.coordinates, labels, rows.axes)
+        # As many coordinates as there are axes say the same, however many columns there are.
+        return L if L.shape[1] <= len(L) else np.linalg.qr(L.T).R.T
     if center == "ledoit-wolf":
         return centers.shrunk_map(rows.coordinates, labels, None)
     return centers.shrunk_map(rows.coordinates, labels, float(center))
