@@ -152,6 +152,15 @@ def kernel_ridge_left_out(rows, targets, weights, *, width, ridge):
     return out
 
 
+def landmark_ridge(rows, targets, weights, queries, *, landmarks, width, ridge):
+    """k(x, Z) α with (K_zx W K_xz + λ K_zz) α = K_zx W targets."""
+    cross = np.exp(-distances(rows, landmarks) / width)
+    among = np.exp(-distances(landmarks, landmarks) / width)
+    system = cross.T @ np.diag(weights) @ cross + ridge * among
+    alpha = np.linalg.solve(system, cross.T @ np.diag(weights) @ targets)
+    return np.exp(-distances(queries, landmarks) / width) @ alpha
+
+
 def mean_votes_left_out(rows, labels, unit, scale):
     """Minus the scaled squared distance of each row to means of the others."""
     out = np.zeros(labels.shape)
