@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from bnca.base import MetricLearner
 from bnca.experiments.draw import draw
 from bnca.experiments.metrics import METRICS, predicted
 from bnca.experiments.tuning import choose
@@ -33,8 +34,12 @@ SECONDS = ("fit_seconds", "fit_cpu_seconds", "tune_seconds", "predict_seconds")
 def measure_cell(cell: Cell, methods: Sequence[Method], data: Dataset) -> list[dict[str, Any]]:
     """One row for each method, all on the same draw; one thread."""
     with threadpool_limits(limits=1):
-        drawn = draw(cell, data)
-        return [_row(cell, method, drawn) for method in methods]
+        return measure_drawn(cell, methods, draw(cell, data))
+
+
+def measure_drawn(cell: Cell, methods: Sequence[Method], drawn: Draw) -> list[dict[str, Any]]:
+    """One row for each method on rows that were drawn for a cell."""
+    return [_row(cell, method, drawn) for method in methods]
 
 
 def measure_part(part: Part, data: Dataset, place: Path | None) -> list[dict[str, Any]]:
@@ -70,8 +75,9 @@ def _row(cell: Cell, method: Method, drawn: Draw) -> dict[str, Any]:
 def _measure(cell: Cell, method: Method, drawn: Draw) -> dict[str, Any]:
     """Columns of a row that the method decides."""
     experiment = cell.experiment
-    parameters = method.learner.get_params(deep=False)
-    one_thread = {"n_jobs": 1} if "n_jobs" in parameters else {}
+    # Of scikit-learn's estimators those that may use threads take one unless told otherwise.
+    ours = isinstance(method.learner, MetricLearner) and hasattr(method.learner, "n_jobs")
+    one_thread = {"n_jobs": 1} if ours else {}
     learner = clone(method.learner).set_params(**one_thread)
     tuned = type(method)(method.name, learner, method.fits, method.votes, method.steps)
     start = time.perf_counter()
@@ -92,10 +98,12 @@ def _measure(cell: Cell, method: Method, drawn: Draw) -> dict[str, Any]:
     said = predicted(probabilities, best.classes_, drawn.y_test)
     return {
         **{name: METRICS[name](said) for name in experiment.metrics},
+        "wrong_labels": float(drawn.flipped.mean()),
+        "label_noise": getattr(best, "label_noise_", None),
         "fit_seconds": median(clock),
         "fit_cpu_seconds": median(processor),
         "tune_seconds": tune_seconds,
         "predict_seconds": predict_seconds,
-        "chosen": json.dumps(setting),
+        "chosen": json.dumps(setting, default=str),
         "warnings": ", ".join(sorted({w.category.__name__ for w in caught})),
     }

@@ -21,6 +21,10 @@ A few voters often leave a class without any vote: without a floor one such row 
 """
 
 
+TEMPERATURES = tuple(np.geomspace(0.1, 10, 81).tolist())
+"""Temperatures that `scaled_log_loss` tries."""
+
+
 class Prediction(NamedTuple):
     """What a classifier said about test rows.
 
@@ -32,11 +36,14 @@ class Prediction(NamedTuple):
         Probability of the true class, floored; see `predicted`.
     correct : (n,)
         1 where the most probable class is the true one, else 0.
+    floored : (n, n_classes)
+        All probabilities, floored, rows summing to one.
     """
 
     top: Doubles
     truth: Doubles
     correct: Doubles
+    floored: Doubles
 
 
 def predicted(
@@ -61,12 +68,26 @@ def predicted(
     column = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     known = classes[column] == y
     floored = np.maximum(probabilities, FLOOR)
-    rows = np.arange(len(y))
+    floored = floored / floored.sum(axis=1, keepdims=True)
     return Prediction(
         probabilities.max(axis=1),
-        np.where(known, floored[rows, column] / floored.sum(axis=1), FLOOR),
+        np.where(known, floored[np.arange(len(y)), column], FLOOR),
         (classes[probabilities.argmax(axis=1)] == y).astype(np.float64),
+        floored,
     )
+
+
+def scaled_log_loss(said: Prediction) -> float:
+    """Log loss after temperature scaling, with the temperature that suits the test rows best.
+
+    Nobody can know that temperature beforehand, so this is less than any real scaling reaches.
+    """
+    logs = np.log(said.floored)
+    truth = np.log(said.truth)
+    losses = [
+        float(np.mean(np.log(np.exp(logs / T).sum(axis=1)) - truth / T)) for T in TEMPERATURES
+    ]
+    return min(losses)
 
 
 def calibration_error(probabilities: Doubles, correct: Doubles, bins: int = 15) -> float:
@@ -85,6 +106,7 @@ def kept_accuracy(probabilities: Doubles, correct: Doubles) -> tuple[float, ...]
 METRICS: Mapping[str, Callable[[Prediction], float]] = {
     "accuracy": lambda p: float(p.correct.mean()),
     "log_loss": lambda p: float(-np.log(p.truth).mean()),
+    "scaled_log_loss": scaled_log_loss,
     "calibration_error": lambda p: calibration_error(p.top, p.correct),
     "kept_accuracy": lambda p: float(np.mean(kept_accuracy(p.top, p.correct))),
     "mean_top": lambda p: float(p.top.mean()),

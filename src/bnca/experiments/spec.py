@@ -133,7 +133,13 @@ class Experiment:
     methods: Callable[[], Sequence[Method]]
     noise: tuple[float, ...] = (0.0,)
     seeds: tuple[int, ...] = tuple(range(30))
-    metrics: tuple[str, ...] = ("accuracy", "log_loss", "calibration_error", "kept_accuracy")
+    metrics: tuple[str, ...] = (
+        "accuracy",
+        "log_loss",
+        "scaled_log_loss",
+        "calibration_error",
+        "kept_accuracy",
+    )
     folds: int = 3
     fit_repeats: int = 1
     alone: bool = False
