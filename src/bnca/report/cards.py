@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bnca.report.markup import Content, Markup, element, join
-from bnca.report.pieces import anchor, command, facts, flat, unseen
+from bnca.report.pieces import NOTHING, anchor, command, facts, flat, unseen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     Record = Mapping[str, Any]
+
+TRUTHS = {True: "holds", False: "does not hold", None: "not known"}
 
 FEW = 6
 """So many numbers are shown at once; more of them behind a click."""
@@ -100,8 +102,23 @@ def _numbers(claim: Record) -> Content:
         return None
     if flat(numbers.values()) and len(numbers) <= FEW:
         return facts(numbers, "numbers")
-    summary = element("summary", "All numbers")
-    return element("details", summary, facts(numbers))
+    others = {key: value for key, value in numbers.items() if key != "parts"}
+    parts = [_part(part) for part in numbers.get("parts", ())]
+    return element(
+        "details",
+        element("summary", "All numbers"),
+        *parts,
+        facts(others, "wide") if others else None,
+    )
+
+
+def _part(part: Record) -> Markup:
+    """A part of a claim: what it says, whether that holds, its numbers."""
+    said = TRUTHS.get(part.get("holds"), NOTHING)
+    numbers = {key: value for key, value in part.items() if key not in {"part", "holds"}}
+    text = str(part["part"])
+    title = element("h4", f"{text[:1].upper()}{text[1:]}: {said}")
+    return element("div", title, facts(numbers, "wide") if numbers else None, class_="parts")
 
 
 def _test(claim: Record) -> Markup | None:

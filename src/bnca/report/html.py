@@ -25,6 +25,8 @@ QUICK = (
     "Its verdicts are about those, not about the paper's tables."
 )
 
+NO_FIGURE = element("p", "No figure was drawn.", class_="missing")
+
 
 def render(summary: Record) -> str:
     """The page of `bnca reproduce`: verdicts, tables, figures, what was skipped, how it was made.
@@ -47,7 +49,12 @@ def render(summary: Record) -> str:
         [
             _section("verdicts", "Verdicts", overview(claims), *map(card, claims)),
             _section("tables", "Tables", _views(tables), *map(paper_table, tables)),
-            _section("figures", "Figures", *map(figure, seen), _undrawn(unseen_)),
+            _section(
+                "figures",
+                "Figures",
+                *(map(figure, seen) if seen else [NO_FIGURE]),
+                _undrawn(unseen_),
+            ),
             _section("skipped", "Skipped", _skipped(summary.get("skipped") or [])),
             _section("making", "How this was made", *_making(summary)),
         ],
@@ -147,7 +154,9 @@ def _intro(summary: Record, extra: Content) -> Markup:
         element("h1", str(summary["title"])),
         extra,
         command(str(summary["command"]), "page", "Made by"),
-        element("p", "Made on ", _time(str(summary["made"])), ".", class_="quiet"),
+        element("p", "Made on ", _time(str(summary["made"])), ".", class_="quiet")
+        if summary["made"]
+        else None,
         class_="intro",
     )
 

@@ -201,7 +201,7 @@ def sortable(
     ]
     table = element(
         "table",
-        element("caption", caption),
+        element("caption", element("span", caption)),
         element("thead", head),
         element("tbody", *body),
         **({"class_": "sortable"} | attributes),

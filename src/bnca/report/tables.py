@@ -33,6 +33,9 @@ TRAITS: Sequence[tuple[str, str, str, Callable[[Any], str]]] = (
     ("seeds", "Seeds", "", str),
 )
 
+PAPER = element("span", class_="stroke", aria_hidden="true")
+"""What stands for the paper: beside its number, and on the line of an interval."""
+
 
 def paper_table(table: Record) -> Markup:
     """One table of the paper: our means and intervals, the published numbers, the differences."""
@@ -112,7 +115,7 @@ def _paper_cell(cell: Record, unit: str, name: str, scale: tuple[float, float]) 
     if published is not None:
         difference = cell.get("difference")
         by = None if difference is None else _difference(difference, unit)
-        paper = join("paper ", _write(published, unit, 2), by)
+        paper = join(PAPER, unseen("paper "), _write(published, unit, 2), by)
         parts.append(element("span", paper, class_="published"))
     return Entry(join(*parts), mean, standing)
 
@@ -159,7 +162,7 @@ def _legend(rows: Sequence[Record]) -> Markup:
     if any(cell.get("low") is not None for cell in cells):
         said.append(join("below a mean: its 95 % confidence interval"))
     if any(cell.get("published") is not None for cell in cells):
-        said.append(join("“paper”: the published number, and by how much ours differs"))
+        said.append(join(PAPER, " the published number, and by how much ours differs"))
     return join(*said, by=" · ")
 
 

@@ -17,6 +17,7 @@ from bnca.report.claims.verdicts import (
     answers,
     few,
     part,
+    points,
     signed,
     tally,
 )
@@ -90,7 +91,7 @@ def ahead_of_pairs(evidence: Evidence) -> Judgement:
         for name, pair in gaps.items()
         if all(np.isfinite(gap).any() for gap in pair)
     }
-    told = ", ".join(f"{name} {a:+.1f} to {b:+.1f}" for name, (a, b) in means.items())
+    told = ", ".join(f"{name} {points(a)} to {points(b)}" for name, (a, b) in means.items())
     why = (
         f"BNCA's lead on BML is {tally(beats)}. The mean lead of the Bayesian methods on NCA, NCM "
         f"and LMNN goes, from 10 to 30 per class, {told or 'unknown'} (shown to be positive and "

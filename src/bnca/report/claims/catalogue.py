@@ -5,7 +5,7 @@ from __future__ import annotations
 from bnca.report.claims import accuracy, cost, digits, learning, search
 from bnca.report.claims.verdicts import PAIRED, Claim
 
-ROUNDING = "exact, up to rounding; the largest difference of all seeds"
+ROUNDING = "Exact, up to rounding; the largest difference of all seeds"
 
 CLAIMS = (
     Claim(
@@ -59,7 +59,7 @@ CLAIMS = (
         "trains fastest",
         ("table3",),
         cost.fastest,
-        "paired one-tailed t tests of logarithms of seconds over repeats, Holm's method, level "
+        "Paired one-tailed t tests of logarithms of seconds over repeats, Holm's method, level "
         "0.05; processor time of the fit with the chosen settings, one thread",
     ),
     Claim(

@@ -101,11 +101,11 @@ def precision(evidence: Evidence) -> Judgement:
         parts.append(part(name, asked))
         told += [
             f"{one.title}, {group}: {_interval(one, group, 'NCA')} (the paper: {gain:g}); over an "
-            f"NCA run to the end {_interval(one, group, END)}"
+            f"NCA run to the end {_interval(one, group, END)}."
             for one in found
         ]
         told[-1] += few(asked)
-    why = f"BNCA's lead over NCA in modified MAP. {'. '.join(told)}."
+    why = f"BNCA's lead over NCA in modified MAP. {' '.join(told)}"
     return Judgement(parts, why, all_seeds(found), {"means": _means(found)})
 
 

@@ -45,10 +45,10 @@ def closer(evidence: Evidence) -> Judgement:
         asked = answers([Question(s.title, {"before": _shrinkage(s, where)}, 0.0) for s in found])
         name = f"same-class neighbours come closer than others, for {rows} rows"
         parts.append(part(name, asked))
-        told.append(f"For {rows} rows: {tally(asked, ' %')}{few(asked)}")
+        told.append(f"For {rows} rows: {tally(asked, ' %')}.{few(asked)}")
     why = (
         "Measured by the mean distance to same-class neighbours over that to the others, by how "
-        f"much it falls. {'. '.join(told)}."
+        f"much it falls. {' '.join(told)}"
     )
     return Judgement(parts, why, all_seeds(found))
 
@@ -67,7 +67,7 @@ def overfitting(evidence: Evidence) -> Judgement:
 
     def ask(name: str, leads: dict[str, Doubles], more: str) -> Part:
         asked = answers([Question(s.title, {more: leads[s.title]}, s.overlap) for s in found])
-        told.append(f"{name}: {tally(asked)}")
+        told.append(f"{name}: {tally(asked)}.{few(asked)}")
         return part(name, asked)
 
     told: list[str] = []
@@ -93,7 +93,7 @@ def overfitting(evidence: Evidence) -> Judgement:
             f"a loss of {MARGIN:g} point",
         ),
     ]
-    return Judgement(parts, f"At 30 % noise. {'. '.join(told)}.", all_seeds(found))
+    return Judgement(parts, f"At 30 % noise. {' '.join(told)}", all_seeds(found))
 
 
 def _curve(one: Series, method: str, value: str) -> Doubles:
@@ -160,9 +160,9 @@ def prior_width(evidence: Evidence) -> Judgement:
             ]
         told.append(
             f"With {said}: every sigma up to 1 against 1e4, {tally(helps)}; the best of them, "
-            f"{tally(best)}; their mean against that above 1, {tally(stops)}{few(helps)}"
+            f"{tally(best)}; their mean against that above 1, {tally(stops)}.{few(helps)}"
         )
-    return Judgement(parts, f"{'. '.join(told)}.", all_seeds(found))
+    return Judgement(parts, " ".join(told), all_seeds(found))
 
 
 def _accuracy(one: Series, noise: float, scale: str, power: int) -> Doubles:

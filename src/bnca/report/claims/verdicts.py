@@ -27,7 +27,7 @@ ENOUGH = 10
 """Repeats of the paper: with fewer, what is not shown is not refuted either."""
 
 PAIRED = (
-    "paired one-tailed t tests over repeats, variance corrected for shared rows "
+    "Paired one-tailed t tests over repeats, variance corrected for shared rows "
     "(Nadeau and Bengio), adjusted by Holm's method, level 0.05"
 )
 """How differences are tested where nothing else is said."""
@@ -239,16 +239,26 @@ def tally(found: Sequence[Answer], unit: str = " points", digits: int = 1) -> st
 
 def signed(answer: Answer, unit: str = " points", digits: int = 1) -> str:
     """A lead with its interval, in words."""
-    text = f"{answer.lead:+.{digits}f}{unit}"
-    if answer.low is None:
+    if answer.lead is None:
+        return "unknown"
+    text = f"{points(answer.lead, digits)}{unit}"
+    if answer.low is None or answer.high is None:
         return text
-    return f"{text} [{answer.low:+.{digits}f}, {answer.high:+.{digits}f}]"
+    return f"{text} [{points(answer.low, digits)}, {points(answer.high, digits)}]"
+
+
+def points(value: float, digits: int = 1) -> str:
+    """A difference with its sign, a true minus."""
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def few(found: Sequence[Answer]) -> str:
-    """A remark where nothing can be decided for want of repeats, or nothing."""
-    repeats = [a.repeats for a in found if a.holds is None and a.repeats]
-    return f" {max(repeats)} repeats decide nothing here; {ENOUGH} are needed." if repeats else ""
+    """A sentence where nothing can be decided for want of repeats, or nothing."""
+    repeats = max((a.repeats for a in found if a.holds is None), default=0)
+    if not repeats:
+        return ""
+    said = "1 repeat decides" if repeats == 1 else f"{repeats} repeats decide"
+    return f" {said} nothing here; {ENOUGH} are needed."
 
 
 def _answer(
