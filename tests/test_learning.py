@@ -273,7 +273,6 @@ def test_many_anchors_start_from_a_tenth_of_them_and_end_at_the_same_optimum(
     assert warm.solution.lower_bounds[0] > cold.solution.lower_bounds[0]
 
 
-@pytest.mark.xfail(reason="an indefinite Hessian is kept as long as steps are short, unmended")
 @pytest.mark.parametrize(("n", "seed", "variance"), [(300, 0, 0.3), (300, 2, 0.05), (1000, 3, 3.0)])
 def test_picks_converge_though_their_loss_is_not_convex_where_they_start(n, seed, variance):
     X, codes, weights = labelled(n, seed=seed)

@@ -18,6 +18,7 @@ steps alone, with as much of the prior's precision added to the Hessian as makes
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -33,6 +34,9 @@ Solver = Literal["newton", "anderson", "published"]
 
 SHORT = 0.1
 """A step shorter than this part of the mean changes the Hessian so little that it is kept."""
+
+PATIENCE = 10
+"""From this many steps on a Hessian that is not definite is renewed, however short steps are."""
 
 MEMORY = 5
 """How many past steps Anderson mixing combines."""
@@ -180,6 +184,11 @@ def inverse(statistics: Statistics, prior: Prior) -> Doubles:
 
 def _definite(hessian: Doubles, prior: Prior) -> tuple[Doubles, bool]:
     """Cholesky factor of a Hessian, some of the prior's precision added where it needs that."""
+    return _damped(hessian, prior)[0]
+
+
+def _damped(hessian: Doubles, prior: Prior) -> tuple[tuple[Doubles, bool], float]:
+    """Such a factor, and how many times the precision was added."""
     added = 0.0
     while True:
         try:
@@ -187,7 +196,7 @@ def _definite(hessian: Doubles, prior: Prior) -> tuple[Doubles, bool]:
         except np.linalg.LinAlgError:
             added = 4 * added or 0.25
         else:
-            return np.asarray(factor), bool(lower)
+            return (np.asarray(factor), bool(lower)), added
 
 
 class _Search:
@@ -210,9 +219,10 @@ class _Search:
         """Cholesky factor of V_T⁻¹ (eq. 22), which no mean changes."""
         return _definite(self.at(self.prior.mean, "bohning").hessian, self.prior)
 
-    def newton(self, bend: Doubles, gradient: Doubles) -> Doubles:
-        """Newton's step with a Hessian, or an approximation to it."""
-        return np.asarray(-scipy.linalg.cho_solve(_definite(bend, self.prior), gradient))
+    def newton(self, bend: Doubles, gradient: Doubles) -> tuple[Doubles, bool]:
+        """Newton's step with a Hessian or an approximation to it, and whether that was definite."""
+        factor, added = _damped(bend, self.prior)
+        return np.asarray(-scipy.linalg.cho_solve(factor, gradient)), added == 0
 
     def published(self, point: Point) -> Doubles:
         """One round of Algorithm 1, written as m ← m - V_T ∇F(m)."""
@@ -263,15 +273,18 @@ def _newton(search: _Search, mean: Doubles) -> Iterator[Point]:
     """Newton's steps, shortened while they would raise F."""
     point = search.at(mean, "exact")
     bend, fresh = point.hessian, True
-    while True:
+    for step in count():
         yield point
-        direction = search.newton(bend, point.gradient)
+        direction, definite = search.newton(bend, point.gradient)
         keep = _relative(direction, point.mean) < SHORT
+        # What makes an indefinite Hessian definite also makes steps short; with corrections alone
+        # they may creep on for ever.
+        keep = keep and (definite or step < PATIENCE)
         new = search.at(point.mean + direction, "none" if keep else "exact")
         if not _is_lower(new, point):
             if not fresh:  # the corrected Hessian misled: take the true one
                 bend = search.at(point.mean, "exact").hessian
-                direction = search.newton(bend, point.gradient)
+                direction, _ = search.newton(bend, point.gradient)
             new = _shortened(search, point, direction)
             keep = False
         if keep:
