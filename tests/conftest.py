@@ -1,9 +1,12 @@
-"""Hypothesis draws the same examples every time; small data shared by several files."""
+"""Hypothesis draws the same examples every time; small data and one browser for several files."""
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
+from browser import Browser, find_chromium
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -26,3 +29,25 @@ def blobs():
     X = (centers[y] + rng.normal(size=(80, 4))) * [1.0, 3.0, 0.5, 2.0] + [5.0, 0.0, -2.0, 1.0]
     order = rng.permutation(80)
     return X[order], y[order]
+
+
+@pytest.fixture(scope="session")
+def _chromium(tmp_path_factory):
+    """Start the browser once; where there is none its tests are skipped, unless CI is set."""
+    if find_chromium() is None:
+        reason = "no Chromium; on Debian: apt-get install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(f"CI is set, and there is {reason}")
+        pytest.skip(f"There is {reason}")
+    started = Browser(tmp_path_factory.mktemp("browser"))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def browser(_chromium):
+    """One page, with nothing of the test before."""
+    _chromium.media()
+    _chromium.errors.clear()
+    _chromium.requests.clear()
+    return _chromium

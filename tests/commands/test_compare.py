@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from browser import Browser, find_chromium
 from sklearn.datasets import load_wine
 
 from bnca import cli
@@ -101,30 +100,24 @@ def test_terminal_says_what_was_done_and_who_is_best(table, run, columns):
     assert len(table_lines) == 4  # three methods and the legend
 
 
-def test_report_in_a_browser(out, tmp_path):
-    if find_chromium() is None:
-        pytest.fail("Chromium is needed: apt install chromium")
-    browser = Browser(tmp_path / "profile")
-    try:
-        browser.open(out / "compare.html")
-        assert browser.errors == []
-        assert all(url.startswith("file:") for url in browser.requests)
-        assert "wines.csv" in browser.run("document.title")
-        methods = "[...document.querySelectorAll('.methods tbody th')].map(h => h.innerText)"
-        assert sorted(browser.run(methods)) == ["BNCA+", "KNN", "NCMML"]
-        browser.click("table.methods thead th:first-child button")
-        assert browser.run(methods) == ["BNCA+", "KNN", "NCMML"]
-        labels = browser.run(
-            "[...document.querySelectorAll('figure svg')].map(s => s.getAttribute('aria-label'))"
-        )
-        assert len(labels) == 2
-        assert all("BNCA+" in label for label in labels)
-        # A class whose name is markup stays text.
-        assert browser.run("document.querySelectorAll('dd b').length") == 0
-        browser.resize(390)
-        assert browser.run("document.documentElement.scrollWidth") <= 390
-    finally:
-        browser.close()
+def test_report_in_a_browser(out, browser):
+    browser.open(out / "compare.html")
+    assert browser.errors == []
+    assert all(url.startswith(("file:", "data:")) for url in browser.requests)
+    assert "wines.csv" in browser.run("document.title")
+    methods = "[...document.querySelectorAll('.methods tbody th')].map(h => h.innerText)"
+    assert sorted(browser.run(methods)) == ["BNCA+", "KNN", "NCMML"]
+    browser.click("table.methods thead th:first-child button")
+    assert browser.run(methods) == ["BNCA+", "KNN", "NCMML"]
+    labels = browser.run(
+        "[...document.querySelectorAll('figure svg')].map(s => s.getAttribute('aria-label'))"
+    )
+    assert len(labels) == 2
+    assert all("BNCA+" in label for label in labels)
+    # A class whose name is markup stays text.
+    assert browser.run("document.querySelectorAll('dd b').length") == 0
+    browser.resize(390)
+    assert browser.run("document.documentElement.scrollWidth") <= 390
 
 
 def test_second_run_takes_what_is_kept(table, out, capsys, monkeypatch):

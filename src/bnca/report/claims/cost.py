@@ -152,6 +152,7 @@ def few_steps(evidence: Evidence) -> Judgement:
         Question(
             f"{one.title}, {prior} prior",
             {f"{FEW_STEPS} steps": FEW_STEPS - _published(one, prior, 1e-3)},
+            one.train_overlap,
         )
         for one in found
         for prior in ("as published", "data-scaled")

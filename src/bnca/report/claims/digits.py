@@ -9,6 +9,7 @@ import numpy as np
 from bnca.experiments.published import PRECISION_GAIN
 from bnca.report.claims.series import all_seeds, series
 from bnca.report.claims.verdicts import (
+    Answer,
     Evidence,
     Judgement,
     Part,
@@ -42,8 +43,10 @@ def peaks(evidence: Evidence) -> Judgement:
 
     def all_of(name: str, leads: Any) -> Part:
         asked = answers([Question(one.title, leads(one), one.overlap) for one in found])
+        known.extend(asked)
         return part(name, asked)
 
+    known: list[Answer] = []
     parts = [
         all_of(
             "on normal digits both give more than half their predictions over 0.99",
@@ -74,7 +77,7 @@ def peaks(evidence: Evidence) -> Judgement:
         f"{_percent(one, 'truth_kept', m, 'difficult')}"
         for m in names
     )
-    why = f"{one.title}, predictions of over 0.99: {told} of difficult digits."
+    why = f"{one.title}, predictions of over 0.99: {told} of difficult digits.{few(known)}"
     return Judgement(parts, why, all_seeds(found), {"means": _means(found)})
 
 

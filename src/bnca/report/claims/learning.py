@@ -42,7 +42,16 @@ def closer(evidence: Evidence) -> Judgement:
         return Judgement([Part("closer", None, {})], evidence.reason("figure1"))
     parts, told = [], []
     for where, rows in (("train", "training"), ("test", "test")):
-        asked = answers([Question(s.title, {"before": _shrinkage(s, where)}, 0.0) for s in found])
+        asked = answers(
+            [
+                Question(
+                    s.title,
+                    {"before": _shrinkage(s, where)},
+                    s.train_overlap if where == "train" else s.overlap,
+                )
+                for s in found
+            ]
+        )
         name = f"same-class neighbours come closer than others, for {rows} rows"
         parts.append(part(name, asked))
         told.append(f"For {rows} rows: {tally(asked, ' %')}.{few(asked)}")

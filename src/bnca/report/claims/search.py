@@ -36,7 +36,10 @@ def ranking(evidence: Evidence) -> Judgement:
     better = answers([Question(s.title, {"the mean alone": _gain(s)}, s.overlap) for s in found])
     surer = answers([Question(s.title, {"distance alone": _surer(s)}, s.overlap) for s in kept])
     learned = answers(
-        [Question(s.title, {"equal weights": _gain(s, "equal weights", "mean")}) for s in found]
+        [
+            Question(s.title, {"equal weights": _gain(s, "equal weights", "mean")}, s.overlap)
+            for s in found
+        ]
     )
     multiples = "; ".join(
         f"{s.title} {np.nanmedian(s.of('multiple', ranking='mean and std', k=JUDGED_AT)):g}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bnca.report.cells import number, shared
+from bnca.report.statistics import overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,13 +28,16 @@ class Series(NamedTuple):
     seeds : tuple of int
         Repeats, in order.
     overlap : float
-        Correlation between two repeats.
+        Correlation between two repeats, by the test rows, or people, that they share.
+    train_overlap : float
+        The same by training rows, for what is measured on these.
     """
 
     title: str
     rows: Sequence[Mapping[str, Any]]
     seeds: tuple[int, ...]
     overlap: float
+    train_overlap: float
 
     def of(self, value: str, **wanted: Any) -> Doubles:
         """One column by repeat, from the rows that have the wanted entries; nan where none has."""
@@ -54,9 +58,17 @@ def series(evidence: Evidence, table: str, **wanted: Any) -> list[Series]:
     out = []
     for rows in evidence.study(table, **wanted).values():
         seeds = tuple(sorted({row["seed"] for row in rows}))
-        overlap = shared(rows) if any(row.get("n_test") for row in rows) else 0.0
-        out.append(Series(str(rows[0]["title"]), rows, seeds, overlap))
+        out.append(Series(str(rows[0]["title"]), rows, seeds, *_overlaps(rows)))
     return out
+
+
+def _overlaps(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """Correlations between repeats by test and by training rows, or by people who are drawn."""
+    people = [number(rows[0].get(f"n_people_{use}")) for use in ("test", "train", "tune")]
+    if np.isfinite(people).all():
+        return overlap(0, people[0], sum(people)), overlap(0, people[1], sum(people))
+    n_train, n_pool = (number(rows[0].get(name)) for name in ("n_train", "n_pool"))
+    return shared(rows), overlap(0, n_train, n_pool) if n_train and n_pool else 0.0
 
 
 def all_seeds(found: Iterable[Series]) -> set[int]:

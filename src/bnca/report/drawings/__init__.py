@@ -37,7 +37,10 @@ class Drawing(NamedTuple):
     draw: Callable[[Rows], tuple[Any, str]]
 
 
-BAND = "Means over seeds; bands and bars are 95 % confidence intervals."
+BAND = (
+    "Means over seeds; bands and bars are 95 % confidence intervals, corrected for rows that "
+    "repeats share."
+)
 
 DRAWINGS = (
     Drawing(
@@ -45,7 +48,7 @@ DRAWINGS = (
         ("table1", "table2"),
         "Lead of BNCA in every cell",
         "Lead of the published method over each other method in Tables 1 and 2, in points of "
-        "accuracy, with 95 % confidence intervals corrected for rows that repeats share.",
+        "accuracy, with 95 % confidence intervals, corrected for rows that repeats share.",
         overview.draw_leads,
     ),
     Drawing(

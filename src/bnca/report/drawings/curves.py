@@ -31,7 +31,8 @@ def draw_learning(rows: Sequence[Row]) -> tuple[Any, str]:
                 columns = [100 * one.of(value, method=method, step=step) for step in steps]
                 style = {"linestyle": line, "marker": MARKERS[method], "markersize": 2.5}
                 label = f"{method}, {value.partition('_')[0]}"
-                band(axes, steps, columns, method, label=label, **style)
+                overlap = one.train_overlap if value == "train_accuracy" else one.overlap
+                band(axes, steps, columns, method, overlap, label=label, **style)
                 means = [float(np.nanmean(column)) for column in columns]
             ends = f"{max(means):.1f} at best, {means[-1]:.1f} at the end"
             told.append(f"{one.title}, {method}: test {ends}")
@@ -64,7 +65,8 @@ def draw_prior(rows: Sequence[Row]) -> tuple[Any, str]:
                 100 * one.of("accuracy", kind="sweep", scale=scale, log10_sigma=p, noise=noise)
                 for p in powers
             ]
-            band(axes, powers, columns, "", color=color, label=label, linestyle=line, marker=marker)
+            style = {"color": color, "linestyle": line, "marker": marker}
+            band(axes, powers, columns, "", one.overlap, label=label, **style)
             means = [float(np.nanmean(column)) for column in columns]
             told.append(
                 f"{one.title}, {100 * noise:.0f} % noise, {label}: {means[0]:.1f} at 1e-4, "
@@ -92,7 +94,8 @@ def draw_retrieval(rows: Sequence[Row]) -> tuple[Any, str]:
             shares = sorted(one.entries("kept"), reverse=True)
             columns = [100 * one.of("accuracy", certainty=name, kept=k) for k in shares]
             x = [100 * (1 - k) for k in shares]
-            band(line[1], x, columns, name, label=f"by {name}", marker=marker, markevery=3)
+            style = {"marker": marker, "markevery": 3}
+            band(line[1], x, columns, name, one.overlap, label=f"by {name}", **style)
         line[1].set_title(one.title)
         line[1].set_ylabel("right, %")
     for axes in panels.flat:
@@ -113,7 +116,7 @@ def _rankings(axes: Any, one: Series) -> str:
         ("mean and std", "o", "-"),
     ):
         columns = [100 * one.of("map", ranking=name, k=k) for k in ks]
-        band(axes, ks, columns, name, label=name, marker=marker, linestyle=line)
+        band(axes, ks, columns, name, one.overlap, label=name, marker=marker, linestyle=line)
         said.append(f"{name} {float(np.nanmean(columns[ks.index(10)])):.1f}")
     axes.set_xticks(ks)
     axes.set_title(one.title)

@@ -60,7 +60,7 @@ def draw_axes(rows: Sequence[Row]) -> tuple[Any, str]:
         ("before", COLORS["PCA"], "s", 0.12),
         ("after", COLORS["BNCA"], "o", -0.12),
     ):
-        values = [interval(one.of(f"ratio_{when}", where="test")) for one in found]
+        values = [interval(one.of(f"ratio_{when}", where="test"), one.overlap) for one in found]
         mean, low, high = np.transpose(values)
         ratios.errorbar(
             mean,

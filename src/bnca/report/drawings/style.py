@@ -84,10 +84,15 @@ def interval(values: Doubles, overlap: float = 0.0) -> tuple[float, float, float
 
 
 def band(
-    axes: Any, x: Sequence[float], columns: Sequence[Doubles], name: str, **style: Any
+    axes: Any,
+    x: Sequence[float],
+    columns: Sequence[Doubles],
+    name: str,
+    overlap: float,
+    **style: Any,
 ) -> None:
     """Draw a line of means over repeats, with its band."""
-    points = np.array([interval(column) for column in columns])
+    points = np.array([interval(column, overlap) for column in columns])
     color = style.pop("color", COLORS.get(name, "#000000"))
     axes.fill_between(x, points[:, 1], points[:, 2], color=color, alpha=0.15, linewidth=0)
     axes.plot(x, points[:, 0], color=color, **style)
