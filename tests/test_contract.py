@@ -15,13 +15,14 @@ import pytest
 import scipy.sparse
 import sklearn
 from joblib import parallel_backend
+from models import both
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tolerances import FLOAT32_FIT, SAME_FIT, SAME_PROBABILITY
+from tolerances import FLOAT32_FIT, SAME_FIT, SAME_PROBABILITY, assert_same_sum
 
 import bnca
 from bnca import BayesianNCA
@@ -109,11 +110,12 @@ def test_clone_and_repr_show_what_was_set():
     assert is_classifier(model)
 
 
+@both
 @quiet
-def test_fitting_leaves_parameters_and_data_as_they_were(blobs):
+def test_fitting_leaves_parameters_and_data_as_they_were(make, blobs):
     X, y = blobs[0].copy(), blobs[1].copy()
     weights = np.ones(len(X))
-    model = BayesianNCA()
+    model = make()
     before = model.get_params()
     model.fit(X, y, weights)
     model.predict_proba(X)
@@ -123,26 +125,45 @@ def test_fitting_leaves_parameters_and_data_as_they_were(blobs):
     assert (weights == 1).all()
 
 
+@both
 @quiet
-def test_fitting_again_forgets_the_first_fit(blobs):
+def test_fitting_again_forgets_the_first_fit(make, blobs):
     X, y = blobs
-    model = BayesianNCA(8).fit(X[:, :2], y % 2).fit(X, y)
-    fresh = BayesianNCA(8).fit(X, y)
+    model = make(8).fit(X[:, :2], y % 2).fit(X, y)
+    fresh = make(8).fit(X, y)
     assert model.n_features_in_ == 4
     np.testing.assert_array_equal(model.predict_proba(X), fresh.predict_proba(X))
+
+
+@quiet
+def test_fitting_again_forgets_what_was_chosen(blobs):
+    model = BayesianNCA(8).fit(*blobs)
+    assert model.choices_
+    settled = {"prior_center": "euclidean", "prior_variance": 0.3, "label_noise": 0.0}
+    model.set_params(vote="softmax", **settled).fit(*blobs)
+    assert model.choices_ == []
+    assert model.label_noise_ == 0
+    assert not hasattr(model, "label_posterior_")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_default_fit_says_nothing(blobs, capsys):
+    BayesianNCA().fit(*blobs).predict(blobs[0])
+    assert capsys.readouterr() == ("", "")
 
 
 # Tables and names.
 
 
+@both
 @quiet
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_tables_go_in_and_come_out(blobs, library):
+def test_tables_go_in_and_come_out(make, blobs, library):
     X, y = blobs
     table = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[library]
     frame = table(dict(zip(["height", "width", "age", "mass"], X.T, strict=True)))
-    model = BayesianNCA(8, n_components=3).fit(frame, y)
-    plain = BayesianNCA(8, n_components=3).fit(X, y)
+    model = make(8, n_components=3).fit(frame, y)
+    plain = make(8, n_components=3).fit(X, y)
     # scikit-learn 1.6 cannot read the names of polars 2.
     named = getattr(StandardScaler().fit(frame), "feature_names_in_", None)
     assert library == "polars" or list(named) == ["height", "width", "age", "mass"]
@@ -156,15 +177,17 @@ def test_tables_go_in_and_come_out(blobs, library):
     assert isinstance(model.fit_transform(frame, y), table)
 
 
+@both
 @quiet
-def test_columns_in_another_order_are_refused(blobs):
+def test_columns_in_another_order_are_refused(make, blobs):
     frame = pd.DataFrame(blobs[0], columns=list("abcd"))
-    model = BayesianNCA(8).fit(frame, blobs[1])
+    model = make(8).fit(frame, blobs[1])
     for method in ("transform", "predict", "predict_proba", "kneighbors"):
         with pytest.raises(ValueError, match="feature names should match"):
             getattr(model, method)(frame[list("dcba")])
 
 
+@both
 @quiet
 @pytest.mark.parametrize(
     "labels",
@@ -178,30 +201,32 @@ def test_columns_in_another_order_are_refused(blobs):
     ids=["strings", "objects", "integers", "booleans", "whole floats"],
 )
 @pytest.mark.parametrize("container", [np.asarray, list, pd.Series])
-def test_labels_of_every_kind(blobs, labels, container):
+def test_labels_of_every_kind(make, blobs, labels, container):
     X, y = blobs[0], labels[blobs[1]]
-    model = BayesianNCA(8).fit(X, container(y))
+    model = make(8).fit(X, container(y))
     np.testing.assert_array_equal(model.classes_, np.unique(y))
     assert set(model.predict(X)) <= set(labels.tolist())
     assert model.score(X, y) > 0.5
 
 
+@both
 @quiet
-def test_lists_of_lists_are_rows(blobs):
+def test_lists_of_lists_are_rows(make, blobs):
     X, y = blobs
-    listed, plain = BayesianNCA(8).fit(X.tolist(), y.tolist()), BayesianNCA(8).fit(X, y)
+    listed, plain = make(8).fit(X.tolist(), y.tolist()), make(8).fit(X, y)
     np.testing.assert_array_equal(listed.predict_proba(X.tolist()), plain.predict_proba(X))
 
 
 # Inside scikit-learn.
 
 
+@both
 @quiet
-def test_grid_search_over_a_pipeline():
+def test_grid_search_over_a_pipeline(make):
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), BayesianNCA()),
-        {"bayesiannca__n_neighbors": [3, 10], "bayesiannca__prior_variance": [0.1, 10.0]},
+        make_pipeline(StandardScaler(), make()),
+        {"bayesiannca__n_neighbors": [3, 10], "bayesiannca__prior_variance": [0.1, 1.0]},
         cv=3,
         scoring="neg_log_loss",
     ).fit(X, y)
@@ -210,53 +235,55 @@ def test_grid_search_over_a_pipeline():
     assert (search.predict(X) == y).mean() > 0.9
 
 
+@both
 @quiet
-def test_a_step_of_a_pipeline_hands_on_transformed_rows(blobs):
+def test_a_step_of_a_pipeline_hands_on_transformed_rows(make, blobs):
     from sklearn.neighbors import KNeighborsClassifier
 
     X, y = blobs
-    model = make_pipeline(BayesianNCA(8), KNeighborsClassifier(5)).fit(X, y)
-    own = BayesianNCA(8, vote="uniform", n_voters=5).fit(X, y)
+    model = make_pipeline(make(8), KNeighborsClassifier(5)).fit(X, y)
+    own = make(8, vote="uniform", n_voters=5).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), own.predict_proba(X), rtol=1e-7)
 
 
+@both
 @quiet
-def test_sample_weight_is_routed(blobs):
+def test_sample_weight_is_routed(make, blobs):
     X, y = blobs
     weights = np.random.default_rng(0).integers(0, 4, len(X)).astype(np.float64)
-    expected = BayesianNCA(8).fit(X, y, weights)
+    expected = make(8).fit(X, y, weights)
     with sklearn.config_context(enable_metadata_routing=True):
-        routed = make_pipeline(BayesianNCA(8).set_fit_request(sample_weight=True))
+        routed = make_pipeline(make(8).set_fit_request(sample_weight=True))
         routed.fit(X, y, sample_weight=weights)
         np.testing.assert_array_equal(routed[-1].metric_.mean, expected.metric_.mean)
         search = GridSearchCV(
-            BayesianNCA(8)
-            .set_fit_request(sample_weight=True)
-            .set_score_request(sample_weight=True),
+            make(8).set_fit_request(sample_weight=True).set_score_request(sample_weight=True),
             {"n_neighbors": [8]},
             cv=3,
         ).fit(X, y, sample_weight=weights)
         np.testing.assert_array_equal(search.best_estimator_.metric_.mean, expected.metric_.mean)
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="sample_weight"):
-            make_pipeline(BayesianNCA(8)).fit(X, y, sample_weight=weights)
-        ignoring = make_pipeline(BayesianNCA(8).set_fit_request(sample_weight=False))
+            make_pipeline(make(8)).fit(X, y, sample_weight=weights)
+        ignoring = make_pipeline(make(8).set_fit_request(sample_weight=False))
         with pytest.raises(TypeError, match="sample_weight"):
             ignoring.fit(X, y, sample_weight=weights)
 
 
+@both
 @quiet
-def test_models_fitted_in_threads_at_once_are_the_same_models():
+def test_models_fitted_in_threads_at_once_are_the_same_models(make):
     X, y = load_iris(return_X_y=True)
-    alone = cross_validate(BayesianNCA(8), X, y, scoring="neg_log_loss")
+    alone = cross_validate(make(8), X, y, scoring="neg_log_loss")
     with parallel_backend("threading", n_jobs=3):
-        together = cross_validate(BayesianNCA(8), X, y, scoring="neg_log_loss")
+        together = cross_validate(make(8), X, y, scoring="neg_log_loss")
     np.testing.assert_array_equal(alone["test_score"], together["test_score"])
 
 
+@both
 @quiet
-def test_a_pickled_model_is_the_same_model(blobs):
+def test_a_pickled_model_is_the_same_model(make, blobs):
     X, y = blobs
-    model = BayesianNCA(8).fit(X, y)
+    model = make(8).fit(X, y)
     model.predict_proba(X)  # fills caches, which must not be in the way
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
@@ -272,16 +299,17 @@ def test_a_pickled_model_is_the_same_model(blobs):
 # Sparse rows and single precision.
 
 
+@both
 @quiet
 @pytest.mark.parametrize("container", [scipy.sparse.csr_matrix, scipy.sparse.csc_array])
 @pytest.mark.parametrize("shape", [(60, 8), (20, 50)])
-def test_sparse_rows_equal_dense_ones(container, shape):
+def test_sparse_rows_equal_dense_ones(make, container, shape):
     rng = np.random.default_rng(0)
     X = rng.normal(size=shape) * np.geomspace(3, 0.5, shape[1])
     X[rng.random(shape) < 0.6] = 0
     y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
-    dense, sparse = BayesianNCA(6).fit(X, y), BayesianNCA(6).fit(container(X), y)
-    np.testing.assert_allclose(sparse.metric_.mean, dense.metric_.mean, rtol=SAME_FIT)
+    dense, sparse = make(6).fit(X, y), make(6).fit(container(X), y)
+    assert_same_sum(sparse.metric_.mean, dense.metric_.mean, SAME_FIT)
     for queries in (X, container(X)):
         np.testing.assert_allclose(
             sparse.predict_proba(queries), dense.predict_proba(X), rtol=0, atol=SAME_PROBABILITY
@@ -294,13 +322,14 @@ def test_sparse_rows_equal_dense_ones(container, shape):
         )
 
 
+@both
 @quiet
 @pytest.mark.parametrize("container", [np.asarray, scipy.sparse.csr_matrix])
-def test_single_precision_in_single_precision_out(blobs, container):
+def test_single_precision_in_single_precision_out(make, blobs, container):
     X, y = blobs
     single = container(X.astype(np.float32))
-    model = BayesianNCA(8).fit(single, y)
-    double = BayesianNCA(8).fit(X, y)
+    model = make(8).fit(single, y)
+    double = make(8).fit(X, y)
     assert model.transform(single).dtype == np.float32
     assert double.transform(X).dtype == np.float64
     assert double.transform(X.astype(np.float32)).dtype == np.float32
@@ -313,15 +342,16 @@ def test_single_precision_in_single_precision_out(blobs, container):
     )
 
 
+@both
 @quiet
-def test_single_precision_sparse_rows_have_no_axes_of_rounding():
+def test_single_precision_sparse_rows_have_no_axes_of_rounding(make):
     """Twenty columns of rank four: an axis made of rounding errors would be one too many."""
     rng = np.random.default_rng(0)
     X = np.repeat(rng.integers(0, 5, (30, 4)), 5, axis=1).astype(np.float32) + np.float32(0.1)
     y = rng.integers(0, 2, 30)
-    dense = BayesianNCA(5).fit(X, y)
-    sparse = BayesianNCA(5).fit(scipy.sparse.csr_matrix(X), y)
-    assert dense.metric_.mean.shape == sparse.metric_.mean.shape == (4,)
+    dense = make(5).fit(X, y)
+    sparse = make(5).fit(scipy.sparse.csr_matrix(X), y)
+    assert dense.metric_.directions.shape == sparse.metric_.directions.shape == (20, 4)
 
 
 # The package.

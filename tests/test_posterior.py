@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import oracle
 import pytest
+from models import both, published
 from scipy.special import ndtr
+from sklearn.base import clone
 from tolerances import ROUNDING, SAME_PROBABILITY
 
 from bnca import BayesianMetric, BayesianNCA, DistanceEstimate
@@ -34,15 +36,55 @@ def queries(blobs):
     return blobs[0][:15] + np.random.default_rng(1).normal(size=(15, 4)) * [1, 3, 0.5, 2]
 
 
+def pair_feature(metric, x, other):
+    """Eq. 10, or where the basis is full all products of two coordinates, with √2 if two differ."""
+    if metric.full == 0:
+        return oracle.pair_feature(metric.directions, x, other)
+    u = [float(axis @ (x - other)) for axis in metric.directions.T]
+    out = [
+        u[a] * u[b] * (1 if a == b else 2**0.5)
+        for a in range(metric.full)
+        for b in range(a, metric.full)
+    ]
+    return np.array(out + [c**2 for c in u[metric.full :]])
+
+
+def voters_of(model, X, queries):
+    k = model.n_voters or model.n_neighbors_
+    return oracle.neighbor_lists(model.transform(X), k, model.transform(queries))
+
+
 def by_hand(model, X, y, queries, draws):
     """Posterior average of eq. likli1 over the voters of each query, by naive loops."""
-    k = model.n_voters or model.n_neighbors_
-    voters = oracle.neighbor_lists(model.transform(X), k, model.transform(queries))
-    axes = model.metric_.directions
     out = []
-    for query, nearest in zip(queries, voters, strict=True):
-        features = [oracle.pair_feature(axes, query, X[t]) for t in nearest]
+    for query, nearest in zip(queries, voters_of(model, X, queries), strict=True):
+        features = [pair_feature(model.metric_, query, X[t]) for t in nearest]
         out.append(oracle.averaged_class_probabilities(features, y[nearest], 3, draws))
+    return np.array(out)
+
+
+def plug_in_by_hand(model, X, y, queries):
+    """Eq. likli1 with the projected mean metric, by naive loops."""
+    A = model.get_mahalanobis_matrix()
+    out = []
+    for query, nearest in zip(queries, voters_of(model, X, queries), strict=True):
+        squared = [[(query - X[t]) @ A @ (query - X[t])] for t in nearest]
+        out.append(oracle.class_probabilities(squared, y[nearest], 3, np.ones(1)))
+    return np.array(out)
+
+
+def eigenvalues_of(model, draws):
+    """Eigenvalues of the matrices that draws of the weights stand for."""
+    full = model.metric_.full
+    if full == 0:
+        return draws
+    out = []
+    for draw in draws:
+        matrix, entries = np.zeros((full, full)), iter(draw)
+        for a in range(full):
+            for b in range(a, full):
+                matrix[a, b] = matrix[b, a] = next(entries) / (1 if a == b else 2**0.5)
+        out.append([*np.linalg.eigvalsh(matrix), *entries])
     return np.array(out)
 
 
@@ -60,22 +102,23 @@ def drawn(monkeypatch):
     return arrays
 
 
+@both
 @pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
-def test_probabilities_are_averages_over_draws(blobs, queries, parameters, drawn):
-    model = loosened(BayesianNCA(8, **parameters).fit(*blobs))
+def test_probabilities_are_averages_over_draws(blobs, queries, parameters, make, drawn):
+    model = loosened(make(8, **({"vote": "posterior"} | parameters)).fit(*blobs))
     found = model.predict_proba(queries)
     draws = np.vstack(drawn)
     assert len(draws) == parameters.get("n_samples", model.n_samples)
-    assert (draws >= 0).all()  # each draw is a metric
+    assert (eigenvalues_of(model, draws) > -ROUNDING).all()  # each draw is a metric
     expected = by_hand(model, *blobs, queries, draws)
     np.testing.assert_allclose(found, expected, rtol=0, atol=SAME_PROBABILITY)
     # And not those of the mean, so that the comparison means something.
-    plug_in = by_hand(model, *blobs, queries, np.maximum(model.metric_.mean, 0)[None])
+    plug_in = plug_in_by_hand(model, *blobs, queries)
     assert np.abs(found - plug_in).max() > 0.01
 
 
 def test_draws_come_from_the_posterior(blobs, queries, drawn):
-    model = loosened(BayesianNCA(8, n_samples=20_000, n_voters=2).fit(*blobs), 0.3)
+    model = loosened(published(8, n_samples=20_000, n_voters=2).fit(*blobs), 0.3)
     model.predict_proba(queries[:1])
     std = np.sqrt(np.diag(model.metric_.covariance))
     assert (model.metric_.mean > 5 * std).all()  # no draw is projected
@@ -84,11 +127,14 @@ def test_draws_come_from_the_posterior(blobs, queries, drawn):
     np.testing.assert_allclose(drawn[0].std(axis=0), std, rtol=0.03)
 
 
-def test_probabilities_tend_to_the_plug_in_as_the_posterior_narrows(blobs, queries):
-    model = BayesianNCA(8).fit(*blobs)
-    plug_in = BayesianNCA(8, vote="softmax").fit(*blobs).predict_proba(queries)
+@both
+def test_probabilities_tend_to_the_plug_in_as_the_posterior_narrows(make, blobs, queries):
+    model = make(8, vote="posterior").fit(*blobs)
+    plug_in = make(8, vote="softmax").fit(*blobs).predict_proba(queries)
     gaps = [
-        np.abs(loosened(BayesianNCA(8).fit(*blobs), factor).predict_proba(queries) - plug_in).max()
+        np.abs(
+            loosened(make(8, vote="posterior").fit(*blobs), factor).predict_proba(queries) - plug_in
+        ).max()
         for factor in (30, 1, 0.03, 0.001)
     ]
     assert gaps[0] > gaps[1] > gaps[2]
@@ -97,49 +143,58 @@ def test_probabilities_tend_to_the_plug_in_as_the_posterior_narrows(blobs, queri
     np.testing.assert_allclose(model.predict_proba(queries), plug_in, rtol=0, atol=SAME_PROBABILITY)
 
 
+@both
 @pytest.mark.parametrize("parameters", [{}, {"n_voters": 3}, {"prior_variance": 100.0}])
-def test_softmax_vote_is_the_class_probability_of_the_mean_metric(blobs, queries, parameters):
+def test_softmax_vote_is_the_class_probability_of_the_mean_metric(blobs, queries, make, parameters):
     """Eq. likli1 over the nearest rows, weights of the mean projected."""
-    model = BayesianNCA(8, vote="softmax", **parameters).fit(*blobs)
-    expected = by_hand(model, *blobs, queries, np.maximum(model.metric_.mean, 0)[None])
+    model = make(8, vote="softmax", **parameters).fit(*blobs)
+    expected = plug_in_by_hand(model, *blobs, queries)
     np.testing.assert_allclose(model.predict_proba(queries), expected, rtol=0, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("vote", ["posterior", "softmax", "distance", "uniform"])
+VOTES = [(published, vote) for vote in ("posterior", "softmax", "distance", "uniform")]
+VOTES += [(BayesianNCA, vote) for vote in ("posterior", "distance", "smooth")]
+
+
+@pytest.mark.parametrize(("make", "vote"), VOTES)
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_rows_sum_to_one(blobs, queries, vote, n_jobs):
-    probabilities = BayesianNCA(8, vote=vote, n_jobs=n_jobs).fit(*blobs).predict_proba(queries)
+def test_rows_sum_to_one(blobs, queries, make, vote, n_jobs):
+    probabilities = make(8, vote=vote, n_jobs=n_jobs).fit(*blobs).predict_proba(queries)
     assert (probabilities >= 0).all()
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-14)
 
 
-def test_same_seed_same_probabilities(blobs, queries):
-    model = loosened(BayesianNCA(8, random_state=3).fit(*blobs))
+@both
+def test_same_seed_same_probabilities(make, blobs, queries):
+    model = loosened(make(8, vote="posterior", random_state=3).fit(*blobs))
     first = model.predict_proba(queries)
     np.testing.assert_array_equal(model.predict_proba(queries), first)
     np.testing.assert_array_equal(
-        loosened(BayesianNCA(8, random_state=3).fit(*blobs)).predict_proba(queries), first
+        loosened(make(8, vote="posterior", random_state=3).fit(*blobs)).predict_proba(queries),
+        first,
     )
-    other = loosened(BayesianNCA(8, random_state=4).fit(*blobs)).predict_proba(queries)
+    other = loosened(make(8, vote="posterior", random_state=4).fit(*blobs)).predict_proba(queries)
     assert (other != first).any()
 
 
-def test_a_generator_moves_on_between_calls(blobs, queries):
-    model = loosened(BayesianNCA(8, random_state=np.random.RandomState(0)).fit(*blobs))
+@both
+def test_a_generator_moves_on_between_calls(make, blobs, queries):
+    model = loosened(make(8, vote="posterior", random_state=np.random.RandomState(0)).fit(*blobs))
     assert (model.predict_proba(queries) != model.predict_proba(queries)).any()
 
 
-def test_a_query_is_answered_the_same_alone_or_among_others(blobs, queries):
-    model = loosened(BayesianNCA(8).fit(*blobs))
+@both
+def test_a_query_is_answered_the_same_alone_or_among_others(make, blobs, queries):
+    model = loosened(make(8).fit(*blobs))
     together = model.predict_proba(np.tile(queries, (40, 1)))
     alone = np.vstack([model.predict_proba(query[None]) for query in queries])
     np.testing.assert_allclose(together, np.tile(alone, (40, 1)), rtol=0, atol=SAME_PROBABILITY)
 
 
-@pytest.mark.parametrize("vote", ["posterior", "softmax", "distance", "uniform"])
+@pytest.mark.parametrize(("make", "vote"), VOTES)
 @pytest.mark.parametrize("far", [1e6, 1e12, 1e100])
-def test_queries_far_away_have_probabilities(blobs, vote, far):
-    model = BayesianNCA(8, vote=vote).fit(*blobs)
+def test_queries_far_away_have_probabilities(blobs, make, vote, far):
+    model = make(8, vote=vote).fit(*blobs)
     probabilities = model.predict_proba(np.array([[far, 0, 0, 0], [0, -far, far, 0]]))
     assert np.isfinite(probabilities).all()
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
@@ -148,9 +203,9 @@ def test_queries_far_away_have_probabilities(blobs, vote, far):
 # Pairs and triplets.
 
 
-@pytest.fixture(scope="module")
-def fitted(blobs):
-    return BayesianNCA(8).fit(*blobs)
+@pytest.fixture(scope="module", params=[published, BayesianNCA], ids=["published", "default"])
+def fitted(request, blobs):
+    return request.param(8).fit(*blobs)
 
 
 @pytest.fixture(scope="module")
@@ -160,10 +215,10 @@ def pairs(blobs):
 
 def test_pair_distance_has_the_moments_of_the_paper(fitted, pairs):
     metric = fitted.metric_
-    expected = [
-        oracle.distance_moments(metric.directions, x, y, metric.mean, metric.covariance)
-        for x, y in pairs
-    ]
+    expected = []
+    for x, y in pairs:
+        w = pair_feature(metric, x, y)
+        expected.append((w @ metric.mean, np.sqrt(w @ metric.covariance @ w)))
     found = fitted.pair_distance(pairs, return_std=True)
     assert isinstance(found, DistanceEstimate)
     np.testing.assert_allclose(np.transpose(found), expected, rtol=ROUNDING)
@@ -209,7 +264,7 @@ def test_pair_probability_falls_with_distance_and_is_right_on_average(fitted, bl
 
 def test_pair_probability_does_not_depend_on_the_unit(blobs, fitted, pairs):
     for factor in (1e-3, 1e3):
-        model = BayesianNCA(8).fit(blobs[0] * factor, blobs[1])
+        model = clone(fitted).fit(blobs[0] * factor, blobs[1])
         np.testing.assert_allclose(
             model.pair_proba(pairs * factor), fitted.pair_proba(pairs), rtol=0, atol=1e-6
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+from models import both, published
 from sklearn.exceptions import NotFittedError
 
 from bnca import BayesianNCA
@@ -23,14 +24,15 @@ def with_entry(value):
     return X
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    return BayesianNCA(n_neighbors=4).fit(ROWS, LABELS)
+@pytest.fixture(scope="module", params=[published, BayesianNCA], ids=["published", "default"])
+def fitted(request):
+    return request.param(n_neighbors=4).fit(ROWS, LABELS)
 
 
 # Rows and labels.
 
 
+@both
 @pytest.mark.parametrize(
     ("X", "y", "match"),
     [
@@ -54,23 +56,26 @@ def fitted():
         (np.full((12, 3), {}, dtype=object), LABELS, "must be a string or a real number"),
     ],
 )
-def test_rows_and_labels_that_cannot_be_learned_from(X, y, match):
+def test_rows_and_labels_that_cannot_be_learned_from(make, X, y, match):
     error = TypeError if "real number" in match else ValueError
     with pytest.raises(error, match=match):
-        BayesianNCA().fit(X, y)
+        make().fit(X, y)
 
 
-def test_as_many_classes_as_rows_after_merging_is_named_too():
+@both
+def test_as_many_classes_as_rows_after_merging_is_named_too(make):
     X = np.repeat(ROWS[:3], 2, axis=0)
     with pytest.raises(ValueError, match=r"number of samples \(3\) .* number of classes \(3\)"):
-        BayesianNCA().fit(X, np.repeat([0, 1, 2], 2))
+        make().fit(X, np.repeat([0, 1, 2], 2))
 
 
-def test_one_distinct_row_is_not_enough():
+@both
+def test_one_distinct_row_is_not_enough(make):
     with pytest.raises(ValueError, match=r"1 distinct row of positive weight.* minimum of 2"):
-        BayesianNCA().fit(np.ones((5, 2)), np.zeros(5))
+        make().fit(np.ones((5, 2)), np.zeros(5))
 
 
+@both
 @pytest.mark.parametrize(
     ("sample_weight", "match"),
     [
@@ -86,9 +91,9 @@ def test_one_distinct_row_is_not_enough():
     ],
 )
 @pytest.mark.parametrize("duplicates", ["merge", "keep"])
-def test_weights_that_make_no_sense(sample_weight, match, duplicates):
+def test_weights_that_make_no_sense(make, sample_weight, match, duplicates):
     with pytest.raises(ValueError, match=match):
-        BayesianNCA(duplicates=duplicates).fit(ROWS, LABELS, sample_weight)
+        make(duplicates=duplicates).fit(ROWS, LABELS, sample_weight)
 
 
 # Parameters.
@@ -105,11 +110,25 @@ def test_weights_that_make_no_sense(sample_weight, match, duplicates):
         ({"n_components": 0}, r"'n_components' parameter .* Got 0"),
         ({"prior_mean": None}, "'prior_mean' parameter"),
         ({"prior_variance": None}, "'prior_variance' parameter"),
+        ({"prior_variance": "narrow"}, r"'prior_variance' parameter .*'auto'.* Got 'narrow'"),
+        ({"prior_center": "cosine"}, r"'prior_center' parameter .*'ledoit-wolf'.* Got 'cosine'"),
+        ({"prior_center": 0.0}, r"'prior_center' parameter .*\(0.0, 1.0\].* Got 0.0"),
+        ({"prior_center": 1.5}, r"'prior_center' parameter .*\(0.0, 1.0\].* Got 1.5"),
+        ({"prior_center": -0.1}, r"'prior_center' parameter .* Got -0.1"),
+        ({"prior_center": np.nan}, r"'prior_center' parameter .* Got nan"),
+        ({"prior_center": None}, r"'prior_center' parameter .* Got None"),
+        ({"likelihood": "votes"}, r"'likelihood' parameter .*'picks'.* Got 'votes'"),
+        ({"curvature": "gauss"}, r"'curvature' parameter .*'bohning'.* Got 'gauss'"),
+        ({"label_noise": 1.0}, r"'label_noise' parameter .*\[0.0, 1.0\).* Got 1.0"),
+        ({"label_noise": -0.1}, r"'label_noise' parameter .* Got -0.1"),
+        ({"label_noise": np.nan}, r"'label_noise' parameter .* Got nan"),
+        ({"label_noise": "some"}, r"'label_noise' parameter .*'auto'.* Got 'some'"),
+        ({"label_noise": None}, r"'label_noise' parameter .* Got None"),
         ({"rescale": "yes"}, "'rescale' parameter"),
         ({"solver": "lbfgs"}, r"'solver' parameter .* Got 'lbfgs'"),
         ({"max_iter": 0}, r"'max_iter' parameter .* Got 0"),
         ({"tol": -1e-3}, r"'tol' parameter .* Got -0.001"),
-        ({"vote": "loudest"}, r"'vote' parameter .* Got 'loudest'"),
+        ({"vote": "loudest"}, r"'vote' parameter .*'smooth'.* Got 'loudest'"),
         ({"n_voters": 0}, r"'n_voters' parameter .* Got 0"),
         ({"n_samples": 0}, r"'n_samples' parameter .* Got 0"),
         ({"duplicates": "drop"}, r"'duplicates' parameter .* Got 'drop'"),
@@ -121,6 +140,32 @@ def test_weights_that_make_no_sense(sample_weight, match, duplicates):
 def test_parameters_out_of_range_are_named(parameters, match):
     with pytest.raises(ValueError, match=match):
         BayesianNCA(**parameters).fit(ROWS, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        *(
+            (
+                {"curvature": name},
+                rf"curvature='{name}' needs likelihood='product', whose bound .*'exact' or 'auto'",
+            )
+            for name in ("bohning", "votes", "tempered")
+        ),
+        *(
+            (
+                {"solver": name},
+                rf"solver='{name}' needs likelihood='product', .* it must be 'newton'",
+            )
+            for name in ("published", "anderson")
+        ),
+    ],
+)
+def test_parameters_that_do_not_go_together_are_named(parameters, match):
+    with pytest.raises(ValueError, match=match):
+        BayesianNCA(**parameters).fit(ROWS, LABELS)
+    model = BayesianNCA(4, likelihood="product", max_iter=1000, **parameters).fit(ROWS, LABELS)
+    assert model.converged_
 
 
 @pytest.mark.parametrize(
@@ -145,14 +190,35 @@ def test_parameters_out_of_range_are_named(parameters, match):
 )
 def test_priors_that_are_none(mean, variance, match):
     with pytest.raises(ValueError, match=match):
-        BayesianNCA(prior_mean=mean, prior_variance=variance).fit(ROWS, LABELS)
+        published(prior_mean=mean, prior_variance=variance).fit(ROWS, LABELS)
 
 
 def test_prior_lengths_count_the_weights_that_there_are():
     """Two columns are copies, so there are three weights, not five."""
     X = np.column_stack([ROWS, ROWS[:, :2]])
     with pytest.raises(ValueError, match=r"for each of the 3 weights; got shape \(5,\)"):
-        BayesianNCA(prior_mean=np.ones(5)).fit(X, LABELS)
+        published(prior_mean=np.ones(5)).fit(X, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"prior_mean": np.ones(3)}, r"prior_mean must be .* the 6 weights; got shape \(3,\)"),
+        ({"prior_mean": np.nan}, r"prior_mean must be finite; got nan\."),
+        ({"prior_mean": [np.inf] * 6}, "prior_mean must be finite; got "),
+        ({"prior_variance": np.ones(3)}, r"of shape \(6, 6\) for the 6 weights; got shape \(3,\)"),
+        ({"prior_variance": [1.0] * 5 + [0]}, "prior_variance must be positive; got 0"),
+        ({"prior_variance": np.inf}, "prior_variance must be finite; got inf"),
+        ({"prior_variance": -np.eye(6)}, "positive definite; its smallest eigenvalue is -1"),
+    ],
+)
+def test_priors_of_a_full_matrix_count_its_products(parameters, match):
+    """Three columns have six products of two."""
+    X = np.column_stack([ROWS, ROWS[:, :2]])
+    with pytest.raises(ValueError, match=match):
+        BayesianNCA(n_neighbors=4, **parameters).fit(X, LABELS)
+    good = BayesianNCA(4, prior_mean=np.ones(6), prior_variance=np.full(6, 0.1)).fit(X, LABELS)
+    assert good.metric_.mean.shape == (6,)
 
 
 @pytest.mark.parametrize(
@@ -228,8 +294,9 @@ def test_neighbors_that_are_not_there(fitted, X, asked, match):
         fitted.kneighbors(X, asked)
 
 
-def test_more_voters_than_rows_are_refused_by_name():
-    model = BayesianNCA(n_neighbors=4, n_voters=13).fit(ROWS, LABELS)
+@both
+def test_more_voters_than_rows_are_refused_by_name(make):
+    model = make(n_neighbors=4, n_voters=13).fit(ROWS, LABELS)
     with pytest.raises(ValueError, match=r"n_voters.*13"):
         model.predict(ROWS)
 
