@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from bnca.base import MetricLearner
 from bnca.experiments.draw import draw
-from bnca.experiments.metrics import METRICS, predicted
+from bnca.experiments.metrics import METRICS, predicted, reliability
 from bnca.experiments.tuning import choose
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def _measure(cell: Cell, method: Method, drawn: Draw) -> dict[str, Any]:
     said = predicted(probabilities, best.classes_, drawn.y_test)
     return {
         **{name: METRICS[name](said) for name in experiment.metrics},
+        "reliability": reliability(said),
         "wrong_labels": float(drawn.flipped.mean()),
         "label_noise": getattr(best, "label_noise_", None),
         "fit_seconds": median(clock),

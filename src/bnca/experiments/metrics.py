@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from bnca.core.arrays import Doubles
 
@@ -23,6 +23,10 @@ A few voters often leave a class without any vote: without a floor one such row 
 
 TEMPERATURES = tuple(np.geomspace(0.1, 10, 81).tolist())
 """Temperatures that `scaled_log_loss` tries."""
+
+
+STEPS = 200
+"""Steps of probability that `reliability` tells apart."""
 
 
 class Prediction(NamedTuple):
@@ -95,6 +99,39 @@ def calibration_error(probabilities: Doubles, correct: Doubles, bins: int = 15) 
     parts = np.array_split(np.argsort(probabilities, kind="stable"), bins)
     gaps = [len(p) * abs(probabilities[p].mean() - correct[p].mean()) for p in parts if len(p)]
     return float(sum(gaps) / len(probabilities))
+
+
+def reliability(said: Prediction) -> str:
+    """Numbers of predictions and of right ones by stated probability, so that repeats can be pooled.
+
+    A repeat has too few test rows for its calibration error to be told from chance.
+
+    Parameters
+    ----------
+    said : Prediction
+        Of one repeat.
+
+    Returns
+    -------
+    str
+        ``step:count:right`` for each step of 1 / `STEPS` that occurs.
+    """
+    step = np.minimum((said.top * STEPS).astype(np.intp), STEPS - 1)
+    count = np.bincount(step, minlength=STEPS)
+    right = np.bincount(step, said.correct, minlength=STEPS)
+    return " ".join(f"{i}:{count[i]}:{round(right[i])}" for i in np.flatnonzero(count))
+
+
+def pooled_calibration_error(histograms: Sequence[str], bins: int = 15) -> float:
+    """Calibration error of all predictions of several repeats together; see `reliability`."""
+    entries = np.array(
+        [tuple(map(int, entry.split(":"))) for text in histograms for entry in text.split()]
+    )
+    steps, counts, right = entries.T
+    top = np.repeat((steps + 0.5) / STEPS, counts)
+    # Within a step, right ones are spread evenly: bins of equal mass may cut a step in two.
+    correct = np.repeat(right / counts, counts)
+    return calibration_error(top, correct, bins)
 
 
 def kept_accuracy(probabilities: Doubles, correct: Doubles) -> tuple[float, ...]:
