@@ -52,6 +52,17 @@ def second_derivatives(function, at, step):
     return out
 
 
+def third_derivative(function, at, covariance, step):
+    """τ_c = Σ_ab V_ab ∂³f / ∂m_a ∂m_b ∂m_c: second differences of the gradient along roots of V."""
+    out = np.zeros(len(at))
+    for column in np.linalg.cholesky(covariance).T:
+        size = step / np.linalg.norm(column)
+        ahead = gradient(function, at + size * column, step)
+        behind = gradient(function, at - size * column, step)
+        out += (ahead - 2 * gradient(function, at, step) + behind) / size**2
+    return out
+
+
 # Full bases.
 
 

@@ -143,12 +143,15 @@ def test_problem_of_picks_is_that_of_the_loop(full, k, doubtful):
 @pytest.mark.parametrize("full", [0, 2])
 @pytest.mark.parametrize("doubtful", [False, True])
 def test_posterior_is_at_the_optimum_of_the_naive_loss(full, doubtful):
-    """The gradient of loss plus prior is zero, and the covariance inverts its Hessian."""
+    """The gradient of loss plus prior is zero; the covariance is its inverse Hessian, and more.
+
+    What is added is the square of the way from the mode to the mean, to second order.
+    """
     X, codes, weights = labelled()
     truth = None
     if doubtful:
         truth = 0.8 * np.eye(3)[codes] + 0.2 / 3
-    how = replace(PICKS, full=full, tol=EXACT)
+    how = replace(PICKS, full=full, tol=EXACT, prior_variance=1.5)
     learned = learn(X, codes, weights, how, truth)
     assert learned.solution.converged
     mean = learned.mean * learned.unit
@@ -156,13 +159,16 @@ def test_posterior_is_at_the_optimum_of_the_naive_loss(full, doubtful):
     loss = naive_loss(X, codes, weights, lists_of(X, how), unit=learned.unit, how=how, truth=truth)
 
     def objective(m):
-        return loss(m) + sum((m - m0) ** 2) / (2 * 0.3)
+        return loss(m) + sum((m - m0) ** 2) / (2 * 1.5)
 
-    size = np.abs(mean - m0).max() / 0.3
+    size = np.abs(mean - m0).max() / 1.5
     assert np.abs(oracle_beyond.gradient(objective, mean, STEP)).max() < 10 * CURVED * size
     step = float(np.finfo(np.float64).eps ** 0.25)
     hessian = oracle_beyond.second_derivatives(objective, mean, step)
-    expected = np.linalg.inv(hessian) / learned.unit**2
+    inverse = np.linalg.inv(hessian)
+    gap = -inverse @ oracle_beyond.third_derivative(loss, mean, inverse, 1e-3) / 2
+    assert gap @ hessian @ gap > 0.01  # so it shows
+    expected = (inverse + np.outer(gap, gap)) / learned.unit**2
     assert_same_covariance(learned.covariance, expected, 1e-3)
 
 
@@ -204,6 +210,13 @@ def test_votes_share_what_an_anchor_has_and_tempering_divides_by_their_number():
         np.testing.assert_allclose(found.mean * unit, mean, rtol=SAME_FIT)
         expected = np.linalg.inv(curvature[name] + np.eye(3) / 0.05)
         assert_same_covariance(found.covariance * unit**2, expected, 1e-5)
+
+
+def test_a_rough_search_spends_nothing_on_the_spread():
+    X, codes, weights = labelled()
+    rough = learn(X, codes, weights, replace(PICKS, tol=1e-2))
+    fine = learn(X, codes, weights, PICKS)
+    assert (np.diag(fine.covariance) > 1.001 * np.diag(rough.covariance)).any()
 
 
 # Structure.

@@ -11,6 +11,7 @@ from bnca.blocks import Room, cut, sum_blocks
 from bnca.core.anchors import Anchors
 from bnca.core.bound import Statistics
 from bnca.core.features import count_weights, pack
+from bnca.core.skewness import about_mode, third_derivative
 from bnca.core.solve import Solution, inverse, rough_optimum, solve
 from bnca.neighbors import nearest
 from bnca.validation import gaussian_prior
@@ -31,6 +32,9 @@ MIN_PRODUCT_ROWS = 512
 WARM_START = 5_000
 """From this many anchors on, Newton starts from the optimum over a tenth of them."""
 
+ROUGH = 1e-4
+"""A search that may end at longer steps than this is after a mean, whatever its spread."""
+
 
 @dataclass(frozen=True, eq=False)
 class Learning:
@@ -47,7 +51,8 @@ class Learning:
     likelihood : {"product", "picks"}
         The published product over same-class neighbours, or one pick for each anchor.
     curvature : {"bohning", "exact", "votes", "tempered"}
-        What the covariance is the inverse of.
+        What the covariance is the inverse of.  With picks the square of the distance from the mode
+        to the mean is added (`core.skewness`).
     flip_rate : float
         ε, in the likelihood of picks.
     coordinates : int or None
@@ -156,6 +161,8 @@ def learn(  # noqa: PLR0917 - rows, labels, weights and how to learn from them
     )
     if how.curvature in {"votes", "tempered"}:
         solution = solution._replace(covariance=_wider(anchors, how, prior, solution.mean))
+    if how.likelihood == "picks" and how.tol <= ROUGH:
+        solution = solution._replace(covariance=_lopsided(anchors, how, solution))
     return Learned(
         solution.mean / unit, solution.covariance / unit**2, unit, anchors.full, solution
     )
@@ -214,14 +221,11 @@ def prior_of(how: Learning, r: int, full: int) -> Prior:
 
 def evaluator(anchors: Anchors, how: Learning) -> Evaluate:
     """Sum the statistics of anchors over blocks, on threads."""
-    p = anchors.n_weights
-    k = len(anchors.scores) - 1 if how.n_neighbors is None else how.n_neighbors
-    size = how.block_size or max(1, max(BLOCK_NUMBERS, MIN_PRODUCT_ROWS * p) // (k * p))
-    blocks = cut(len(anchors), size)
-    room = Room(min(size, len(anchors)) * k * anchors.scores.shape[1], anchors.scores.dtype)
+    blocks, room = _cut(anchors, how)
 
     def evaluate(mean: Doubles, curvature: Curvature) -> Statistics:
         if not blocks:  # no row has a neighbour of its own class: the prior is all there is
+            p = anchors.n_weights
             return Statistics(0.0, np.zeros(p), np.zeros((p, p)))
 
         def work(part: slice, room: Floats) -> Statistics:
@@ -230,6 +234,15 @@ def evaluator(anchors: Anchors, how: Learning) -> Evaluate:
         return sum_blocks(work, blocks, how.n_jobs, room)
 
     return evaluate
+
+
+def _cut(anchors: Anchors, how: Learning) -> tuple[list[slice], Room]:
+    """Blocks of anchors, and the scratch memory that each needs."""
+    p = anchors.n_weights
+    k = len(anchors.scores) - 1 if how.n_neighbors is None else how.n_neighbors
+    size = how.block_size or max(1, max(BLOCK_NUMBERS, MIN_PRODUCT_ROWS * p) // (k * p))
+    numbers = min(size, len(anchors)) * k * anchors.scores.shape[1]
+    return cut(len(anchors), size), Room(numbers, anchors.scores.dtype)
 
 
 def _wider(anchors: Anchors, how: Learning, prior: Prior, mean: Doubles) -> Doubles:
@@ -242,3 +255,19 @@ def _wider(anchors: Anchors, how: Learning, prior: Prior, mean: Doubles) -> Doub
         return inverse(evaluator(replace(anchors, shared=True), how)(mean, "exact"), prior)
     statistics = evaluator(anchors, how)(mean, "bohning")
     return inverse(statistics * (1 / anchors.mean_agreement()), prior)
+
+
+def _lopsided(anchors: Anchors, how: Learning, solution: Solution) -> Doubles:
+    """Mean square of what weights differ from the mode by: the posterior of picks is lopsided."""
+    blocks, room = _cut(anchors, how)
+    flips = anchors.flips
+    if not blocks or flips is None:
+        return solution.covariance
+    root = np.asarray(np.linalg.cholesky(solution.covariance), dtype=np.float64)
+
+    def work(part: slice, room: Floats) -> Statistics:
+        third = third_derivative(*anchors.block(part, room), solution.mean, root, flips)
+        return Statistics(0.0, third, np.zeros(()))
+
+    third = sum_blocks(work, blocks, how.n_jobs, room).slope
+    return about_mode(solution.covariance, root, third)
