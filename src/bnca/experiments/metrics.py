@@ -102,7 +102,7 @@ def calibration_error(probabilities: Doubles, correct: Doubles, bins: int = 15) 
 
 
 def reliability(said: Prediction) -> str:
-    """Numbers of predictions and of right ones by stated probability, so that repeats can be pooled.
+    """Numbers of predictions and of right ones by stated probability: repeats can be pooled.
 
     A repeat has too few test rows for its calibration error to be told from chance.
 
