@@ -141,7 +141,19 @@ def learn(  # noqa: PLR0917 - rows, labels, weights and how to learn from them
         The posterior.
     """
     anchors, prior, unit = problem(coordinates, codes, weights, how, truth, dtype)
-    evaluate = evaluator(anchors, how)
+    solution = posterior(anchors, prior, how, callback)
+    return Learned(
+        solution.mean / unit, solution.covariance / unit**2, unit, anchors.full, solution
+    )
+
+
+def posterior(
+    anchors: Anchors,
+    prior: Prior,
+    how: Learning,
+    callback: Callable[[int, float, float], None] | None = None,
+) -> Solution:
+    """Posterior of the weights, from anchors and prior in the same unit; `learn` without rows."""
     start = None
     if how.solver == "newton" and len(anchors) >= WARM_START:
         # The optimum over a tenth of the anchors is a few per cent away from the whole one.
@@ -149,7 +161,7 @@ def learn(  # noqa: PLR0917 - rows, labels, weights and how to learn from them
             evaluator(anchors.every(10), how), prior, bounded=how.likelihood == "product"
         )
     solution = solve(
-        evaluate,
+        evaluator(anchors, how),
         prior,
         solver=how.solver,  # type: ignore[arg-type]
         tol=how.tol,
@@ -160,12 +172,10 @@ def learn(  # noqa: PLR0917 - rows, labels, weights and how to learn from them
         bounded=how.likelihood == "product",
     )
     if how.curvature in {"votes", "tempered"}:
-        solution = solution._replace(covariance=_wider(anchors, how, prior, solution.mean))
+        return solution._replace(covariance=_wider(anchors, how, prior, solution.mean))
     if how.likelihood == "picks" and how.tol <= ROUGH:
-        solution = solution._replace(covariance=_lopsided(anchors, how, solution))
-    return Learned(
-        solution.mean / unit, solution.covariance / unit**2, unit, anchors.full, solution
-    )
+        return solution._replace(covariance=_lopsided(anchors, how, solution))
+    return solution
 
 
 def problem(  # noqa: PLR0917 - as for learn
