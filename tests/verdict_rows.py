@@ -52,8 +52,8 @@ def table1(truth=True, seeds=SEEDS, **means):
     out = []
     for title, name in TABLE1:
         for size in (10, 20, 30):
-            ours = 0.9 - 0.005 * size
-            both = {**RIVALS, "BNCA": ours, **means}
+            rivals = {name: mean + 0.001 * size for name, mean in RIVALS.items()}
+            both = {**rivals, "BNCA": 0.95 - 0.003 * size, **means}
             if not truth and title == "Spambase":
                 both |= {"BNCA": 0.5, "NCA": 0.75}
             out += cell("table1", name, title, (size, 0.0), both, seeds=seeds)
@@ -92,6 +92,9 @@ def figure1(truth=True, seeds=SEEDS):
             ratios = {"ratio_before": 0.9, "ratio_after": after + wobble(seed, where)}
             row = common("figure1", "wine", "Wine", seed, kind="ratio", where=where)
             out.append(row | ratios)
+    for i, role in enumerate(("query", "same", "other")):
+        places = {f"{x}_{when}": float(i) for x in "xy" for when in ("before", "after")}
+        out.append(common("figure1", "wine", "Wine", 0, kind="neighbor", role=role) | places)
     return out
 
 
@@ -159,6 +162,8 @@ def figure7(truth=True, seeds=SEEDS):
     """Better up to 1.  In untruth sigma of 1e-4 is no better than 1e4."""
     out = []
     for seed in seeds:
+        row = common("figure7", "caltech-surf", "Caltech-10 (SURF)", seed, kind="baseline")
+        out.append(row | {"noise": 0.3, "accuracy": 0.75})
         for scale in ("raw", "data"):
             for power in POWERS:
                 mean = 0.8 if power <= 0 else 0.7
@@ -202,6 +207,28 @@ def retrieval(truth=True, seeds=SEEDS):
                 accuracy = value + wobble(seed, name)
                 more = {"kind": "kept", "certainty": name, "kept": kept}
                 out.append(row | more | {"accuracy": accuracy})
+    return out
+
+
+def pictures():
+    """Figures 2 to 4: images of four pixels."""
+    image = {"height": 2, "width": 2}
+    given = {"given": 1, "given_name": "one", "true": 1, "true_name": "one"}
+    p = [0.05, 0.6, 0.3, 0.05]
+    said = {"probabilities": p, "ranking": [1, 2, 0, 3], "top": 0.6, "truth": 2}
+    out = []
+    for i in range(3):
+        row = common("figure2", "mnist", "MNIST", 0, flipped=i == 1)
+        out.append(row | given | image | {"image": [i, 255, 128, 64]})
+    for group in ("normal", "difficult"):
+        for i in range(4):
+            row = {"group": group, "position": i, "truth": 2, **image}
+            row["image"] = [i, 255, 128, len(group)]
+            out.append(common("figure3", "mnist", "MNIST", 0) | row)
+            out += [
+                common("figure4", "mnist", "MNIST", 0, kind="digit", method=m) | row | said
+                for m in ("NCA, to the end", "BNCA")
+            ]
     return out
 
 
