@@ -226,7 +226,7 @@ def test_grid_search_over_a_pipeline(make):
     X, y = load_iris(return_X_y=True)
     search = GridSearchCV(
         make_pipeline(StandardScaler(), make()),
-        {"bayesiannca__n_neighbors": [3, 10], "bayesiannca__prior_variance": [0.1, 1.0]},
+        {"bayesiannca__n_neighbors": [3, 10], "bayesiannca__prior_variance": [0.1, 10.0]},
         cv=3,
         scoring="neg_log_loss",
     ).fit(X, y)
