@@ -1,11 +1,9 @@
 import os
 import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
+from endings import SIGNALS, ended
 
 from bnca.experiments import compare
 from bnca.experiments.contenders import MEANINGS, contenders
@@ -112,23 +110,10 @@ cli.main(["compare", "--size", "150", "--repeats", "6", "--jobs", "2", "--out", 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sent", SIGNALS)
 def test_ended_run_goes_on_from_there(tmp_path, sent):
     store = tmp_path / "cells"
-    work = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        text=True,
-    )
-    until = time.monotonic() + 60
-    while time.monotonic() < until and work.poll() is None:
-        if store.exists() and len(Store(store).read()) >= 5:
-            break
-        time.sleep(0.1)
-    os.killpg(work.pid, sent)
-    printed = work.communicate(timeout=60)[0]
+    printed, _ = ended(SCRIPT, tmp_path, store, after=4, sent=sent)
     kept = Store(store).read()
     assert 5 <= len(kept) < 60
     if sent == signal.SIGINT:

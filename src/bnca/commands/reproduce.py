@@ -79,7 +79,13 @@ def run(options: argparse.Namespace) -> int:
     made = Made(_command(options), options.quick, claims)
     summary = report(results, made, options.out)
     _print(summary, console)
-    for name in ("reproduce.html", "reproduce.json", "rows.csv", "figures"):
+    names = [
+        "reproduce.html",
+        "reproduce.json",
+        "rows.csv",
+        *["figures"] * bool(summary["figures"]),
+    ]
+    for name in names:
         console.print(f"Written: {options.out / name}", soft_wrap=True)
     return 0
 
@@ -148,9 +154,10 @@ def report(results: Results, made: Made, out: Path) -> dict[str, Any]:
     pictures: dict[str, str] = {}
     for drawing in DRAWINGS:
         rows = [row for row in results.rows if row["table"] in drawing.tables]
-        if not rows:
+        drawn = save(drawing.draw, rows, out / "figures", drawing.id) if rows else None
+        if drawn is None:
             continue
-        pictures[drawing.id], said = save(drawing.draw, rows, out / "figures", drawing.id)
+        pictures[drawing.id], said = drawn
         figures.append(
             {
                 "id": drawing.id,

@@ -27,14 +27,14 @@ class Drawing(NamedTuple):
         Above and below it.
     draw : callable
         ``draw(rows)`` returns a Matplotlib figure and what it shows in words, for those who do not
-        see it.
+        see it; None where the rows hold nothing to draw.
     """
 
     id: str
     tables: tuple[str, ...]
     title: str
     caption: str
-    draw: Callable[[Rows], tuple[Any, str]]
+    draw: Callable[[Rows], tuple[Any, str] | None]
 
 
 BAND = (

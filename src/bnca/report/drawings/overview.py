@@ -19,14 +19,19 @@ if TYPE_CHECKING:
 OTHERS = ("PCA", "NCA", "NCM", "LMNN", "BML", "BNCA+")
 
 
-def draw_leads(rows: Sequence[Row]) -> tuple[Any, str]:
-    """Differences of accuracy with their intervals; to the right BNCA is ahead."""
+def draw_leads(rows: Sequence[Row]) -> tuple[Any, str] | None:
+    """Differences of accuracy with their intervals; to the right BNCA is ahead.
+
+    Nothing where no cell has both BNCA and NCA.
+    """
     found = [
         cell
         for table in ("table1", "table2")
         for cell in cells(rows, table)
         if len(cell.measured("accuracy", ("BNCA", "NCA"))) == 2
     ]
+    if not found:
+        return None
     figure = new_figure(0.24 * len(found) + 0.9, 5.8)
     axes = figure.subplots()
     ahead = 0

@@ -99,24 +99,27 @@ def band(
 
 
 def save(
-    draw: Callable[[Sequence[Mapping[str, Any]]], tuple[Any, str]],
+    draw: Callable[[Sequence[Mapping[str, Any]]], tuple[Any, str] | None],
     rows: Sequence[Mapping[str, Any]],
     folder: Path,
     name: str,
-) -> tuple[str, str]:
+) -> tuple[str, str] | None:
     """Draw rows; write SVG and PDF, the same for the same rows.
 
     Returns
     -------
     svg, alternative : str
-        The picture, and what it shows in words.
+        The picture, and what it shows in words; None where there is nothing to draw.
     """
     import matplotlib as mpl
 
     file = io.StringIO()
-    folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(SETTINGS):
-        figure, said = draw(rows)
+        drawn = draw(rows)
+        if drawn is None:
+            return None
+        figure, said = drawn
+        folder.mkdir(parents=True, exist_ok=True)
         figure.savefig(file, format="svg", metadata={"Date": None})
         with replacing(folder / f"{name}.pdf") as new:
             figure.savefig(new, format="pdf", metadata={"CreationDate": None})
