@@ -3,7 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
+from bnca.report.readme import main
+
 README = Path(__file__).parents[1] / "README.md"
+SUMMARY = README.parent / "docs" / "reproduce.json"
 
 
 def blocks(language):
@@ -35,3 +40,9 @@ def test_set_up_commands_stand_alone_in_fences():
 def test_pictures_are_there():
     for path in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README.read_text(encoding="utf-8")):
         assert (README.parent / path).stat().st_size > 0
+
+
+def test_verdicts_are_fresh():
+    if not SUMMARY.exists():
+        pytest.skip("docs/reproduce.json is not there: nothing has been reproduced for this README")
+    assert main([str(SUMMARY), str(README), "--check"]) == 0

@@ -22,7 +22,8 @@ def verdicts(summary: Mapping[str, Any]) -> str:
     lines += [
         f"| {c['id']} | {c['where']} | {c['short']} | {c['verdict']} |" for c in summary["claims"]
     ]
-    ranks = [row["rank"] for table in summary["tables"][:2] for row in table["rows"] if row["rank"]]
+    tables = [table for table in summary["tables"] if table["id"] in {"table1", "table2"}]
+    ranks = [row["rank"] for table in tables for row in table["rows"] if row["rank"]]
     first = sum(rank["rank"] == 1 for rank in ranks)
     told = sum(rank["high"] == 1 for rank in ranks)
     said = (
@@ -35,10 +36,10 @@ def verdicts(summary: Mapping[str, Any]) -> str:
 
 def filled(text: str, summary: Mapping[str, Any]) -> str:
     """Text with the table between its two marks."""
-    if START not in text or END not in text:
-        raise ValueError(f"The text has no lines {START} and {END}.")
-    before, rest = text.split(START, 1)
-    after = rest.split(END, 1)[1]
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not (start and end):
+        raise ValueError(f"The text has no lines {START} and, below it, {END}.")
     return f"{before}{START}\n{verdicts(summary)}\n{END}{after}"
 
 
@@ -50,7 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="only say whether it is fresh")
     options = parser.parse_args(arguments)
     old = options.text.read_text(encoding="utf-8")
-    new = filled(old, json.loads(options.summary.read_text(encoding="utf-8")))
+    try:
+        new = filled(old, json.loads(options.summary.read_text(encoding="utf-8")))
+    except ValueError as error:
+        parser.error(f"{options.text}: {error}")
     if options.check:
         print("fresh" if new == old else "stale: run it without --check")
         return int(new != old)
