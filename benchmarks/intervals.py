@@ -115,7 +115,7 @@ def nuts_row(model, seed):
     mean, covariance = model.metric_.mean * unit, model.metric_.covariance * unit**2
     laplace = inverse(evaluator(anchors, how)(mean, "exact"), prior)
     rng = np.random.default_rng(seed)
-    draws = sample(log_posterior(anchors, prior, how), mean, laplace, rng, warmup=150)
+    draws = sample(log_posterior(anchors, prior, how), mean, laplace, rng, warmup=150, draws=250)
     features = pair_features(coordinates / np.sqrt(unit), anchors.full, rng)
     true = stds(np.cov(draws.flat.T), features)
     ours, plain = stds(covariance, features), stds(laplace, features)
@@ -225,6 +225,11 @@ def expected(anchors, prior, how):
     return mean, covariance
 
 
+def with_curvature(curvature):
+    """The way of the estimator with another curvature."""
+    return lambda anchors, prior, how: ours(anchors, prior, replace(how, curvature=curvature))
+
+
 def simulated(folder, simulations, names, *, tried):
     """Coverage of 90 % intervals, in %, and p-values of the ranks of the truth being uniform."""
     picks = Learning(20, 12, likelihood="picks", curvature="exact", n_jobs=1)
@@ -247,6 +252,8 @@ def simulated(folder, simulations, names, *, tried):
             ways = {"published": ours} if how is published else {"default": ours}
             if tried and how is not published:
                 ways |= {"inverse Hessian": laplace, "expected Hessian": expected}
+            elif tried:
+                ways |= {c: with_curvature(c) for c in ("exact", "votes", "tempered")}
             start = time.perf_counter()
             reference = 15 if len(np.unique(y)) < 5 else 10
             world = World.of(X, y, reference, how, np.random.default_rng(0))
