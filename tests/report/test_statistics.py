@@ -58,7 +58,8 @@ def test_correction_is_that_of_the_paper_where_rows_are_used_up():
 def test_intervals_of_few_values():
     assert mean_interval([0.7]) == (0.7, None, None)
     assert mean_interval([0.7, np.nan]) == (0.7, None, None)
-    assert mean_interval([0.75, 0.75, 0.75]) == (0.75, 0.75, 0.75)
+    same = mean_interval([0.7, 0.7, 0.7])  # their variance is not exactly zero
+    assert same.low == same.mean == same.high == pytest.approx(0.7)
     nothing = mean_interval([np.nan])
     assert np.isnan(nothing.mean)
     assert nothing[1:] == (None, None)
@@ -83,7 +84,15 @@ def test_paired_test_is_scipys():
 
 @pytest.mark.parametrize(
     ("differences", "p"),
-    [([], 1), ([0.3], 1), ([0, 0, 0], 1), ([0.2, 0.2], 0), ([-0.2, -0.2], 1), ([np.nan, 0.3], 1)],
+    [
+        ([], 1),
+        ([0.3], 1),
+        ([0, 0, 0], 1),
+        ([0.2, 0.2], 0),
+        ([0.7, 0.7, 0.7], 0),
+        ([-0.2, -0.2], 1),
+        ([np.nan, 0.3], 1),
+    ],
 )
 def test_paired_test_of_what_has_no_spread(differences, p):
     assert paired_test(differences) == p
