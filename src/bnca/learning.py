@@ -11,7 +11,7 @@ from bnca.blocks import Room, cut, sum_blocks
 from bnca.core.anchors import Anchors
 from bnca.core.bound import Statistics
 from bnca.core.features import count_weights, pack
-from bnca.core.skewness import about_mode, third_derivative
+from bnca.core.skewness import about_mode, no_wider, third_derivative
 from bnca.core.solve import Solution, inverse, rough_optimum, solve
 from bnca.neighbors import nearest
 from bnca.validation import gaussian_prior
@@ -174,7 +174,7 @@ def posterior(
     if how.curvature in {"votes", "tempered"}:
         return solution._replace(covariance=_wider(anchors, how, prior, solution.mean))
     if how.likelihood == "picks" and how.tol <= ROUGH:
-        return solution._replace(covariance=_lopsided(anchors, how, solution))
+        return solution._replace(covariance=_lopsided(anchors, how, prior, solution))
     return solution
 
 
@@ -267,17 +267,18 @@ def _wider(anchors: Anchors, how: Learning, prior: Prior, mean: Doubles) -> Doub
     return inverse(statistics * (1 / anchors.mean_agreement()), prior)
 
 
-def _lopsided(anchors: Anchors, how: Learning, solution: Solution) -> Doubles:
+def _lopsided(anchors: Anchors, how: Learning, prior: Prior, solution: Solution) -> Doubles:
     """Mean square of what weights differ from the mode by: the posterior of picks is lopsided."""
     blocks, room = _cut(anchors, how)
     flips = anchors.flips
     if not blocks or flips is None:
         return solution.covariance
-    root = np.asarray(np.linalg.cholesky(solution.covariance), dtype=np.float64)
+    covariance = no_wider(solution.covariance, prior.precision)
+    root = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
 
     def work(part: slice, room: Floats) -> Statistics:
         third = third_derivative(*anchors.block(part, room), solution.mean, root, flips)
         return Statistics(0.0, third, np.zeros(()))
 
     third = sum_blocks(work, blocks, how.n_jobs, room).slope
-    return about_mode(solution.covariance, root, third)
+    return about_mode(covariance, root, third)

@@ -5,7 +5,7 @@ import oracle_beyond
 import pytest
 from tolerances import ROUNDING, SUMS, assert_same_sum
 
-from bnca.core.skewness import FARTHEST, about_mode, third_derivative
+from bnca.core.skewness import FARTHEST, WIDEST, about_mode, no_wider, third_derivative
 
 STEP = 1e-3
 """Of third differences: eps / step³ and step² weigh about the same."""
@@ -87,3 +87,16 @@ def test_mean_is_never_taken_to_be_far_from_the_mode():
     gap = COVARIANCE @ third
     gap *= FARTHEST / np.sqrt(gap @ np.linalg.solve(COVARIANCE, gap))
     np.testing.assert_allclose(spread, np.outer(gap, gap), rtol=1e-9)
+
+
+def test_no_direction_is_much_wider_than_under_the_prior():
+    before = np.array([[1.0, 0.3, 0.0], [0.3, 0.5, 0.1], [0.0, 0.1, 2.0]])
+    turn = (
+        np.linalg.cholesky(before) @ np.linalg.qr(np.random.default_rng(5).normal(size=(3, 3)))[0]
+    )
+    # Along the columns of turn the prior has the variance one.
+    covariance = (turn * [0.4, 1.2, 9.0]) @ turn.T
+    found = no_wider(covariance, np.linalg.inv(before))
+    np.testing.assert_allclose(found, (turn * [0.4, 1.2, WIDEST]) @ turn.T, rtol=1e-9)
+    fine = (turn * [0.4, 1.2, 1.3]) @ turn.T
+    np.testing.assert_array_equal(no_wider(fine, np.linalg.inv(before)), fine)

@@ -21,11 +21,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.linalg
 
 from bnca.core.picks import LEAST
 
 if TYPE_CHECKING:
     from bnca.core.arrays import Doubles, Floats
+
+WIDEST = 4 / 3
+"""Variances are at most this many times those of the prior.
+
+Where the log likelihood happens to bend upwards at the mode, the Hessian alone promises any width;
+on average labels leave no more than the prior's, whatever they say.
+"""
 
 FARTHEST = 2.0
 """Standard deviations that the mean is taken to be from the mode at most.
@@ -83,6 +91,33 @@ def third_derivative(  # noqa: PLR0917 - what a block has, and where
     share -= pick * (length - np.einsum("tb,tb->b", pick, length))
     share *= weights
     return np.asarray(share.astype(flat.dtype, copy=False).ravel() @ flat, dtype=np.float64)
+
+
+def no_wider(covariance: Doubles, precision: Doubles) -> Doubles:
+    """Covariance whose variances are at most `WIDEST` times those of a prior.
+
+    Parameters
+    ----------
+    covariance : (p, p)
+        A covariance.
+    precision : (p, p)
+        V0⁻¹.
+
+    Returns
+    -------
+    (p, p) float64
+        The covariance, made narrower along the directions that are too wide.
+    """
+    before = scipy.linalg.inv(precision)
+    try:
+        scipy.linalg.cholesky(WIDEST * before - covariance)
+    except np.linalg.LinAlgError:
+        ratios, axes = scipy.linalg.eigh(
+            covariance, before, subset_by_value=(WIDEST, np.inf), driver="gvx"
+        )
+        wide = before @ axes
+        return np.asarray(covariance - (wide * (ratios - WIDEST)) @ wide.T)
+    return covariance
 
 
 def about_mode(covariance: Doubles, root: Doubles, third: Doubles) -> Doubles:
