@@ -87,7 +87,6 @@ def test_unit_is_the_typical_squared_distance_to_a_neighbor(k):
     assert neighborhoods(X, k, rescale=False)[1] == 1.0
 
 
-@pytest.mark.xfail(reason="the closed form takes rows to be centred, and some of them are not")
 def test_unit_of_all_other_rows_does_not_depend_on_where_the_rows_are():
     X, _, _ = labelled()
     expected = neighborhoods(X, None)[1]

@@ -25,7 +25,7 @@ from bnca.selection import (
     metric_map,
     turned,
 )
-from bnca.votes import MEANS, RIDGES, WIDTHS, Doubt, Rows
+from bnca.votes import MEANS, N_VOTES, RIDGES, WIDTHS, Doubt, Rows
 
 HOW = Learning(5, likelihood="picks", curvature="exact", flip_rate=0.1, n_jobs=1)
 CENTERS = ("euclidean", "scaled", 0.3, "ledoit-wolf")
@@ -114,7 +114,9 @@ def test_what_is_said_of_a_row_does_not_depend_on_its_label(start):
     rows, _ = clusters(40, apart=2.0)
     folds = module._folds(40, 4)
     doubt = Doubt(0.2, 2.5)
-    ways = [Way(start, vote, d) for vote in (0, MEANS - 1, MEANS) for d in (None, doubt)]
+    ways = [
+        Way(start, vote, d) for vote in (0, MEANS - 1, MEANS, N_VOTES - 1) for d in (None, doubt)
+    ]
     said = module._held_out_again(rows, folds, ways, HOW, 1)
     again = module._held_out_again(spoilt(rows, 7), folds, ways, HOW, 1)
     mates = next(fold for fold in folds if 7 in fold)
@@ -127,7 +129,7 @@ def test_what_is_said_of_a_row_is_what_a_model_of_the_other_folds_says():
     rows, _ = clusters(30, apart=2.0)
     folds = module._folds(30, 3)
     votes = module._held_out(rows, folds, [Start("euclidean")], HOW, 1)
-    assert votes.shape == (MEANS + 1, 30, 3)
+    assert votes.shape == (N_VOTES, 30, 3)
     vote = MEANS // 2
     width, ridge = WIDTHS[vote // len(RIDGES)], RIDGES[vote % len(RIDGES)]
     for fold in folds:

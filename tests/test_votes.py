@@ -11,7 +11,8 @@ from tolerances import ROUNDING
 
 from bnca import votes as module
 from bnca.core import smoothing
-from bnca.votes import MEANS, NEVER, RIDGES, WIDTHS, Doubt, LandmarkVotes, Rows, Votes, votes_of
+from bnca.core.smoothing import NEVER
+from bnca.votes import MEANS, RIDGES, WIDTHS, Doubt, LandmarkVotes, Rows, Votes, votes_of
 
 WHISKER = 2e-3
 """What a diagonal larger by 1e-8 does to a vote where the kernels of landmarks all but coincide."""

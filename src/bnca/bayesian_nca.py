@@ -325,7 +325,8 @@ default="auto"
         directions = eigen_directions(rows.X, self._n_axes())
         coordinates = scores(rows.X, directions)
         voters = _voters(rows, coordinates, directions)
-        settled = self._settle(voters, self._how(len(coordinates), coordinates.shape[1]))
+        how = self._how(len(coordinates), coordinates.shape[1])
+        settled = self._settle(voters, replace(how, n_classes=voters.n_classes))
         left_out = scores(rows.left_out, directions)
         truth = self._label_posterior(rows, voters, settled, coordinates, left_out)
         L = self._basis(voters, settled)
@@ -451,7 +452,7 @@ default="auto"
             AUTO_VARIANCES[self.likelihood] if open_variance else [GIVEN],
             FLIP_RATES if open_noise else (how.flip_rate,),
         )
-        flip_rate = choice.weighed.flip_rate
+        flip_rate = choice.weighed.flip_rate if open_noise else how.flip_rate
         self.label_noise_ = flip_rate
         self.choices_ = [
             {"center": start.center, "variance": start.variance, "held_out_loss": loss}

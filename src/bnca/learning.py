@@ -57,6 +57,8 @@ class Learning:
         ε, in the likelihood of picks.
     coordinates : int or None
         How many leading coordinates get weights, where they are ordered by what they tell.
+    n_classes : int
+        Number of classes that a label may be flipped to, where some of them do not occur.
     rescale, solver, max_iter, tol, block_size, n_jobs
         As in `BayesianNCA`.
     """
@@ -69,6 +71,7 @@ class Learning:
     curvature: str = "bohning"
     flip_rate: float = 0.0
     coordinates: int | None = None
+    n_classes: int = 0
     rescale: bool = True
     solver: str = "newton"
     max_iter: int = 100
@@ -196,7 +199,7 @@ def problem(  # noqa: PLR0917 - as for learn
     anchors = Anchors.informative(scaled, codes, lists, weights, truth)
     flips = None
     if how.likelihood == "picks":
-        n_classes = int(codes.max()) + 1
+        n_classes = max(how.n_classes, int(codes.max()) + 1)
         flips = (1 - how.flip_rate, how.flip_rate / max(n_classes - 1, 1))
     anchors = replace(anchors, full=min(how.full, scaled.shape[1]), flips=flips)
     return anchors, prior_of(how, scaled.shape[1], anchors.full), unit
@@ -211,7 +214,8 @@ def neighborhoods(
     """
     if k is None:
         # The mean over all other rows has a closed form, and no list is ever written.
-        square = np.einsum("ij,ij->i", coordinates, coordinates)
+        gaps = coordinates - coordinates.mean(axis=0)
+        square = np.einsum("ij,ij->i", gaps, gaps)
         typical = (len(coordinates) * square + square.sum()) / (len(coordinates) - 1)
         lists = None
     else:

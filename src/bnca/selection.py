@@ -18,7 +18,7 @@ from bnca.blocks import one_blas_thread, thread_count
 from bnca.core import averaging, centers, smoothing
 from bnca.core.metric import BayesianMetric
 from bnca.learning import learn
-from bnca.votes import MEANS, Doubt, Votes
+from bnca.votes import MEANS, N_VOTES, PENALTIES, Doubt, Votes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -137,7 +137,6 @@ def choose(
     quick = replace(how, n_jobs=1, max_iter=6, tol=1e-2, flip_rate=flip_rates[len(flip_rates) // 4])
     starts = [Start(center) for center in centers_]
     votes = _held_out(sample, folds, starts, quick, threads)
-    prior = np.tile(np.where(np.arange(MEANS + 1) == MEANS, np.log(MEANS), 0.0), len(starts))
     losses = _by_start(starts, sample, votes, flip_rates)
     if variances:
         first = starts[0].center
@@ -148,9 +147,8 @@ def choose(
         losses |= _by_start(learned, sample, more, flip_rates)
         starts += learned
         votes = np.concatenate([votes, more])
-        prior = np.tile(prior[: MEANS + 1], len(starts))
-    ways = [Way(start, vote) for start in starts for vote in range(MEANS + 1)]
-    log_prior = prior[:, None] + _flip_prior(flip_rates)
+    ways = [Way(start, vote) for start in starts for vote in range(N_VOTES)]
+    log_prior = np.tile(_vote_prior(), len(starts))[:, None] + _flip_prior(flip_rates)
     ways, votes, log_prior, weighed = _weigh(ways, votes, log_prior, sample, flip_rates)
     if weighed.flip_rate > DOUBTFUL:
         doubtful = [
@@ -230,7 +228,7 @@ def _held_out(
     rows: Rows, folds: list[Integers], starts: list[Start], how: Learning, threads: int
 ) -> Doubles:
     """Votes (starts · votes, n, C) of all ways, each row by models that did not see it."""
-    ways = [Way(start, vote) for start in starts for vote in range(MEANS + 1)]
+    ways = [Way(start, vote) for start in starts for vote in range(N_VOTES)]
     return _held_out_again(rows, folds, ways, how, threads)
 
 
@@ -295,6 +293,13 @@ def _by_start(
     )
     least = weighed.losses.reshape(len(starts), -1).min(axis=1)
     return dict(zip(starts, least.tolist(), strict=True))
+
+
+def _vote_prior() -> Doubles:
+    """Logarithm of the prior of votes: smoothed ones, class means and centres share it equally."""
+    vote = np.arange(N_VOTES)
+    size = np.where(vote < MEANS, MEANS, np.where(vote == MEANS, 1, len(PENALTIES)))
+    return np.asarray(-np.log(size))
 
 
 def _flip_prior(flip_rates: tuple[float, ...]) -> Doubles:

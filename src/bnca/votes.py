@@ -1,6 +1,7 @@
 """All the votes of rows in one metric: from every row, or by way of landmarks where there are many.
 
-A vote is named by a number: widths of the kernel by ridges, then the vote of class means.
+A vote is named by a number: widths of the kernel by ridges, then the vote of class means, then
+those of learned class centres.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from bnca.blocks import cut
-from bnca.core import centers, smoothing
+from bnca.core import centers, prototypes, smoothing
 from bnca.neighbors import nearest
 
 if TYPE_CHECKING:
@@ -29,14 +30,17 @@ RIDGES = (0.03, 0.3, 1.0, 3.0, 10.0)
 MEANS = len(WIDTHS) * len(RIDGES)
 """The vote of class means."""
 
+PENALTIES = (0.05, 0.3, 2.0)
+"""Penalties of class centres that are learned, for rows in units of squared distance."""
+
+N_VOTES = MEANS + 1 + len(PENALTIES)
+"""Number of votes in one metric."""
+
 EXACT_ROWS = 2500
 """Up to this many rows each has a coefficient of its own; no n x n array is made of more."""
 
 LANDMARKS = 1500
 """How many rows stand for all where there are more."""
-
-NEVER = -100.0
-"""Vote for a class that no row belongs to."""
 
 BLOCK_ROWS = 2048
 """Rows whose kernel with the landmarks is held at once."""
@@ -104,11 +108,11 @@ class Voice(NamedTuple):
     points : (m, r)
         Rows, landmarks or class means.
     width : float
-        Squared distance over which the kernel falls by e; infinite for class means.
+        Squared distance over which the kernel falls by e; infinite for class means and centres.
     coefficients : (m, C)
-        α, or minus the identity over a tenth of a unit for class means.
+        α, or minus the identity over a tenth of a unit for class means and centres.
     offset : (C,)
-        π, or zeros.
+        π, or zeros, or what centres need.
     """
 
     points: Doubles
@@ -152,8 +156,14 @@ class Votes:
             weighted = labels * self.weights[:, None]
             means = centers.class_means(self.embedding, weighted)
             scale = -smoothing.MEAN_SCALE / self.unit
-            silent = np.where(weighted.sum(axis=0) > 0, 0.0, NEVER)
+            silent = np.where(weighted.sum(axis=0) > 0, 0.0, smoothing.NEVER)
             return Voice(means, np.inf, np.eye(len(means)) * scale, silent)
+        if vote > MEANS:
+            learned = self._slopes(vote, labels)
+            scale = smoothing.MEAN_SCALE / self.unit
+            root = np.sqrt(self.unit)
+            points, offsets = learned._replace(slopes=learned.slopes / root).centers(scale)
+            return Voice(points, np.inf, np.eye(len(points)) * -scale, offsets)
         width, ridge = WIDTHS[vote // len(RIDGES)], RIDGES[vote % len(RIDGES)]
         share = self._share(labels)
         alpha = self._coefficients(width, ridge, labels - share)
@@ -169,9 +179,19 @@ class Votes:
         if vote == MEANS:
             weighted = self.labels * self.weights[:, None]
             return smoothing.mean_left_out(self.embedding, weighted, self.unit)
+        if vote > MEANS:
+            penalty = PENALTIES[vote - MEANS - 1]
+            learned = self._slopes(vote, self.labels)
+            rows = self.embedding / np.sqrt(self.unit)
+            return prototypes.left_out(rows, self.labels, self.weights, penalty, learned)
         width, ridge = WIDTHS[vote // len(RIDGES)], RIDGES[vote % len(RIDGES)]
         share = self._share(self.labels)
         return share + self._ridge_left_out(width, ridge, self.labels - share)
+
+    def _slopes(self, vote: int, labels: Doubles) -> prototypes.Slopes:
+        """Linear votes of learned class centres, for rows in units of squared distance."""
+        rows = self.embedding / np.sqrt(self.unit)
+        return prototypes.learn_slopes(rows, labels, self.weights, PENALTIES[vote - MEANS - 1])
 
     def _share(self, labels: Doubles) -> Doubles:
         return np.asarray(self.weights @ labels / self.weights.sum())

@@ -90,7 +90,7 @@ def test_rows_without_scatter_leave_euclidean_distance():
 
 def shrinkage_of(residuals):
     covariance = residuals.T @ residuals / len(residuals)
-    return centers.ledoit_wolf(residuals, covariance)
+    return centers.ledoit_wolf(residuals, covariance, np.ones(len(residuals)))
 
 
 @given(st.integers(2, 40), st.integers(2, 6), st.integers(0, 2**32 - 1))

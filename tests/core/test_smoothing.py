@@ -198,7 +198,6 @@ def test_labels_that_nobody_thinks_possible_stand():
     np.testing.assert_array_equal(found, labels)
 
 
-@pytest.mark.xfail(reason="a row alone in its class is at no distance from its mean: itself")
 def test_a_row_alone_in_its_class_does_not_vote_for_itself():
     rows = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [5.0, 5.0]])
     found = smoothing.mean_left_out(rows, np.eye(2)[[0, 0, 0, 1]], 1.0)

@@ -8,8 +8,7 @@ foretells the label as given by
 while softmax(T f_c) itself foretells the true one: what noise blurs in the labels is told apart
 from what is uncertain in the rows, because confident votes are contradicted at the rate ε and no
 less.  For each ε a way takes the temperature that suits it best; (c, ε) then weighs as much as the
-likelihood of the labels under it, raised to a power below one because rows left out together are
-not independent.
+likelihood of the labels under it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ TEMPERATURES = (0.3, 0.6, 1.0, 1.5, 2.5, 4.0, 6.0, 9.0, 14.0)
 FLIP_RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 """Flip rates tried where the data are to say."""
 
-POWER = 0.5
+POWER = 1.0
 """Power of the likelihood in the weight of a way."""
 
 LEAST = 1e-3

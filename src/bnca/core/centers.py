@@ -52,7 +52,7 @@ def shrunk_map(coordinates: Doubles, labels: Doubles, shrinkage: float | None) -
     if level <= 0:  # every row is the mean of its class: nothing to be learned from scatter
         return np.eye(len(within))
     if shrinkage is None:
-        shrinkage = max(ledoit_wolf(residuals, within), LEAST_SHRINKAGE)
+        shrinkage = max(ledoit_wolf(residuals, within, labels.sum(axis=1)), LEAST_SHRINKAGE)
     values, axes = np.linalg.eigh(within)
     values = (1 - shrinkage) * np.maximum(values, 0) + shrinkage * level
     return np.asarray(axes / np.sqrt(values))
@@ -94,12 +94,15 @@ def discriminating_first(coordinates: Doubles, labels: Doubles) -> Doubles:
     return np.ascontiguousarray(np.linalg.eigh(scatter)[1][:, ::-1])
 
 
-def ledoit_wolf(residuals: Doubles, covariance: Doubles) -> float:
-    """Shrinkage towards τI that Ledoit and Wolf (2004) give for the covariance of residuals."""
-    n, p = residuals.shape
+def ledoit_wolf(residuals: Doubles, covariance: Doubles, weights: Doubles) -> float:
+    """Shrinkage towards τI that Ledoit and Wolf (2004) give for the covariance of residuals.
+
+    A weight says how often a residual counts.
+    """
+    n, p = float(weights.sum()), residuals.shape[1]
     level = float(np.trace(covariance)) / p
     distance = float(np.vdot(covariance, covariance)) - p * level**2
-    fourth = float(np.einsum("ij,ij->i", residuals, residuals) ** 2 @ np.ones(n)) / n
+    fourth = float(np.einsum("ij,ij->i", residuals, residuals) ** 2 @ weights) / n
     noise = max(fourth - float(np.vdot(covariance, covariance)), 0.0) / n
     return 1.0 if distance <= 0 else min(noise / distance, 1.0)
 

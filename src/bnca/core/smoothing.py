@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 NEAR = 10
 """The unit of squared distance is the mean over this many nearest rows."""
 
+NEVER = -100.0
+"""Vote for a class that no row belongs to."""
+
 MEAN_SCALE = 0.1
 """Class means speak in tenths of a unit, so that one range of temperatures suits all votes."""
 
@@ -99,8 +102,10 @@ def mean_left_out(coordinates: Doubles, labels: Doubles, unit: float) -> Doubles
     # Without row i, the mean of class k moves from μ to μ + (μ - x) l / (total - l), so that the
     # gap x - μ grows by the factor total / (total - l).
     left = total - labels
-    factor = np.where(left > 1e-9, total / np.where(left > 1e-9, left, 1), 1e3)
-    return mean_votes(squared_distances(coordinates, means) * factor**2, unit)
+    known = left > 1e-9
+    factor = np.where(known, total / np.where(known, left, 1), 1)
+    votes = mean_votes(squared_distances(coordinates, means) * factor**2, unit)
+    return np.where(known, votes, NEVER)
 
 
 def softmax(votes: Doubles, temperature: float) -> Doubles:

@@ -18,7 +18,6 @@ steps alone, with as much of the prior's precision added to the Hessian as makes
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import count
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -34,9 +33,6 @@ Solver = Literal["newton", "anderson", "published"]
 
 SHORT = 0.1
 """A step shorter than this part of the mean changes the Hessian so little that it is kept."""
-
-PATIENCE = 10
-"""From this many steps on a Hessian that is not definite is renewed, however short steps are."""
 
 MEMORY = 5
 """How many past steps Anderson mixing combines."""
@@ -273,13 +269,11 @@ def _newton(search: _Search, mean: Doubles) -> Iterator[Point]:
     """Newton's steps, shortened while they would raise F."""
     point = search.at(mean, "exact")
     bend, fresh = point.hessian, True
-    for step in count():
+    while True:
         yield point
         direction, definite = search.newton(bend, point.gradient)
-        keep = _relative(direction, point.mean) < SHORT
-        # What makes an indefinite Hessian definite also makes steps short; with corrections alone
-        # they may creep on for ever.
-        keep = keep and (definite or step < PATIENCE)
+        # What makes an indefinite Hessian definite also makes steps short: they would creep on.
+        keep = definite and _relative(direction, point.mean) < SHORT
         new = search.at(point.mean + direction, "none" if keep else "exact")
         if not _is_lower(new, point):
             if not fresh:  # the corrected Hessian misled: take the true one
@@ -287,9 +281,11 @@ def _newton(search: _Search, mean: Doubles) -> Iterator[Point]:
                 direction, _ = search.newton(bend, point.gradient)
             new = _shortened(search, point, direction)
             keep = False
-        if keep:
-            bend = _bfgs(bend, new.mean - point.mean, new.gradient - point.gradient)
-            fresh = False
+        along, turn = new.mean - point.mean, new.gradient - point.gradient
+        if keep and along @ turn > 0:
+            bend, fresh = _bfgs(bend, along, turn), False
+        elif keep:  # the loss bends downwards here, which no correction can say
+            bend, fresh = search.at(new.mean, "exact").hessian, True
         else:
             bend, fresh = new.hessian, True
         point = _lower(new, point)
