@@ -90,7 +90,8 @@ default="auto"
         What the covariance is the inverse of: the bound's curvature, as published; the exact
         Hessian at the mean; the Hessian when same-class neighbours share the one vote of their
         row; or the bound's curvature divided by their average number.  "auto" is "exact" for
-        picks, which know no other, and "bohning" for the product.
+        picks, which know no other, and "bohning" for the product.  With picks the square of the
+        way from mode to mean is added, and no direction is much wider than under the prior.
     label_noise : "auto" or float, default="auto"
         Share of labels that are wrong; "auto" estimates it.
     rescale : bool, default=True

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 WIDTHS = (0.5, 2.0, 8.0, 32.0)
 """Widths s of the kernel, in units of squared distance: from a few near rows to all."""
 
-RIDGES = (0.03, 0.3, 1.0, 3.0, 10.0)
+RIDGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Ridges λ: how far a row's label is overruled by those around it."""
 
 MEANS = len(WIDTHS) * len(RIDGES)
 """The vote of class means."""
 
-PENALTIES = (0.05, 0.3, 2.0)
+PENALTIES = (0.1, 1.0, 8.0)
 """Penalties of class centres that are learned, for rows in units of squared distance."""
 
 N_VOTES = MEANS + 1 + len(PENALTIES)
@@ -110,7 +110,7 @@ class Voice(NamedTuple):
     width : float
         Squared distance over which the kernel falls by e; infinite for class means and centres.
     coefficients : (m, C)
-        α, or minus the identity over a tenth of a unit for class means and centres.
+        α, or minus the identity over half a unit for class means and centres.
     offset : (C,)
         π, or zeros, or what centres need.
     """

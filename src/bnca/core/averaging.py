@@ -22,7 +22,7 @@ from bnca.core.smoothing import softmax
 if TYPE_CHECKING:
     from bnca.core.arrays import Doubles, Integers
 
-TEMPERATURES = (0.3, 0.6, 1.0, 1.5, 2.5, 4.0, 6.0, 9.0, 14.0)
+TEMPERATURES = (0.5, 1.0, 1.7, 3.0, 5.0, 8.0, 12.0, 17.0, 25.0, 40.0)
 """Temperatures tried: from hardly any trust in a way's votes to nearly all."""
 
 FLIP_RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)

@@ -8,7 +8,7 @@ the smoothed vote is that of kernel ridge regression,
 
 so that ten copies of one opinion do not count ten times, as they do where each neighbour has one
 vote.  The other extreme is one vote for each class, by the distance to its mean,
-f_k(x) = -d²(x, μ_k) / (10 u), which few or doubtful labels may ask for.  Probabilities are
+f_k(x) = -2 d²(x, μ_k) / u, which few or doubtful labels may ask for.  Probabilities are
 softmax(T f) with a temperature T.
 """
 
@@ -30,8 +30,8 @@ NEAR = 10
 NEVER = -100.0
 """Vote for a class that no row belongs to."""
 
-MEAN_SCALE = 0.1
-"""Class means speak in tenths of a unit, so that one range of temperatures suits all votes."""
+MEAN_SCALE = 2.0
+"""Class means speak in halves of a unit, so that one range of temperatures suits all votes."""
 
 
 def squared_distances(left: Doubles, right: Doubles) -> Doubles:
