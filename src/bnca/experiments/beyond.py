@@ -34,6 +34,12 @@ MOST_GP_ROWS = 400
 
 USPS = DataSpec("usps", "USPS", n_components=50, published_split=True)
 TREC = DataSpec("trec_minilm", "TREC (MiniLM)", n_components=50, published_split=True)
+TREC_RANDOM = DataSpec(
+    "trec_minilm",
+    "TREC (MiniLM), random rows",
+    n_components=50,
+    remark="The published test questions have other shares of classes than the rest.",
+)
 BANKING = DataSpec(
     "banking77_minilm",
     "Banking77 (MiniLM)",
@@ -48,6 +54,7 @@ EMBEDDINGS = (
     ("caltech-effnet", CALTECH_EFFNET),
     ("usps", USPS),
     ("trec", TREC),
+    ("trec-random", TREC_RANDOM),
     ("banking", BANKING),
 )
 """Sets beside those of the paper: 10 and 30 rows of each class, 0 to 30 % noise."""
