@@ -137,10 +137,11 @@ def probabilities(found):
     for method in (OURS, "NCA", "KNN by distance", "BNCA"):
         have = [cell for cell in found if method in cell.by]
         if have:
-            single = np.mean([cell.values("calibration_error", method)[0].mean() for cell in have])
+            each = [cell.values("calibration_error", method)[0].mean() for cell in have]
+            single = np.mean(each)
             print(
-                f"  {method:16s} {np.mean([pooled(c, method) for c in have]):.3f} of all repeats of "
-                f"a cell together, {single:.3f} of single repeats ({len(have)} cells)"
+                f"  {method:16s} {np.mean([pooled(c, method) for c in have]):.3f} of a cell's "
+                f"repeats together, {single:.3f} of single repeats ({len(have)} cells)"
             )
     ours = np.mean([cell.values("log_loss", OURS)[0].mean() for cell in found])
     print(f"\nLog loss, mean over cells: {OURS} {ours:.3f}")
@@ -174,8 +175,8 @@ def rejection(found):
         mean, low, high = mean_interval(gaps)
         print(
             f"  lead over {rival} on {len(gaps)} noisy cells: {percent(mean)} points, interval of "
-            f"the mean {percent(low)} to {percent(high)}, least {percent(min(gaps))}; not ahead on: "
-            f"{', '.join(lost) or 'none'}"
+            f"the mean {percent(low)} to {percent(high)}, least {percent(min(gaps))}; "
+            f"not ahead on: {', '.join(lost) or 'none'}"
         )
 
 

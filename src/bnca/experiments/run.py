@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import threading
 import time
 from datetime import UTC, datetime
@@ -338,7 +339,11 @@ def _work(
 
 @lru_cache(maxsize=1)
 def _end_with(parent: int) -> None:
-    """End this process soon after its parent, even if that was killed and could not say so."""
+    """End this process soon after its parent, even if that was killed and could not say so.
+
+    An interrupt from the keyboard reaches all processes at once; only the parent answers to it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:
