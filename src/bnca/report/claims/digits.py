@@ -31,6 +31,11 @@ END = "NCA, to the end"
 METHODS = ("NCA", END, "BNCA", "BNCA+")
 GROUPS = ("normal", "difficult")
 
+SAME_DIGITS = (
+    " The difficult digits are nearly the same in all repeats: intervals speak of other training "
+    "rows, less of other difficult digits."
+)
+
 
 def peaks(evidence: Evidence) -> Judgement:
     """C8: both are sharp on normal digits; on difficult ones NCA stays so, and BNCA spreads.
@@ -77,7 +82,8 @@ def peaks(evidence: Evidence) -> Judgement:
         f"{_percent(one, 'truth_kept', m, 'difficult')}"
         for m in names
     )
-    why = f"{one.title}, predictions of over 0.99: {told} of difficult digits.{few(known)}"
+    why = f"{one.title}, predictions of over 0.99: {told} of difficult digits."
+    why += few(known) + SAME_DIGITS
     return Judgement(parts, why, all_seeds(found), {"means": _means(found)})
 
 
@@ -108,7 +114,7 @@ def precision(evidence: Evidence) -> Judgement:
             for one in found
         ]
         told[-1] += few(asked)
-    why = f"BNCA's lead over NCA in modified MAP. {' '.join(told)}"
+    why = f"BNCA's lead over NCA in modified MAP. {' '.join(told)}{SAME_DIGITS}"
     return Judgement(parts, why, all_seeds(found), {"means": _means(found)})
 
 
