@@ -6,6 +6,7 @@ Everything is float64, and follows the definitions in the docstrings, not how th
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize
 
 # Picks.
 
@@ -181,6 +182,28 @@ def mean_votes_left_out(rows, labels, unit, scale):
         for k, mean in enumerate(means):
             out[i, k] = -scale * sum((x - mean) ** 2) / unit
     return out
+
+
+def linear_votes_loss(slopes, offsets, rows, labels, weights, penalty):  # noqa: PLR0917
+    """Σ_i w_i CE(y_i, softmax(bᵀx_i + a)) + ½ λ Σ_k |b_k|², row by row."""
+    total = penalty / 2 * sum(b**2 for b in np.ravel(slopes))
+    for x, shares_of_classes, weight in zip(rows, labels, weights, strict=True):
+        logs = np.log(soft(x @ slopes + offsets, 1.0))
+        total -= weight * sum(y * p for y, p in zip(shares_of_classes, logs, strict=True))
+    return float(total)
+
+
+def learned_linear_votes(rows, labels, weights, penalty):
+    """Slopes and offsets of least loss, found without knowing its gradient."""
+    shape = (rows.shape[1], labels.shape[1])
+    split = shape[0] * shape[1]
+
+    def loss(at):
+        slopes = at[:split].reshape(shape)
+        return linear_votes_loss(slopes, at[split:], rows, labels, weights, penalty)
+
+    found = minimize(loss, np.zeros(split + shape[1]), tol=1e-5).x
+    return found[:split].reshape(shape), found[split:]
 
 
 def soft(votes, temperature):
