@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from models import published
 from sklearn.datasets import load_digits, load_iris
 from tolerances import ROUNDING
 
@@ -142,3 +143,28 @@ def test_scaled_columns_take_no_more_coordinates_than_there_are_axes():
     wide = centers.scaled_map(rows.coordinates, np.eye(2)[codes], axes)
     assert wide.shape == (6, 50)
     np.testing.assert_allclose(found @ found.T, wide @ wide.T, rtol=ROUNDING, atol=ROUNDING)
+
+
+def test_the_basis_of_the_paper_means_its_model(blobs):
+    """All that is left open is then settled as published, in units of the data."""
+    X, y = blobs
+    plain = BayesianNCA(8, basis="eigen").fit(X, y)
+    stated = published(n_neighbors=8, n_jobs=None).fit(X, y)
+    np.testing.assert_array_equal(plain.metric_.mean, stated.metric_.mean)
+    np.testing.assert_array_equal(plain.metric_.covariance, stated.metric_.covariance)
+    np.testing.assert_array_equal(plain.predict_proba(X), stated.predict_proba(X))
+    assert plain.label_noise_ == 0
+    assert not plain.choices_
+
+
+def test_the_basis_of_the_paper_can_have_what_came_later(blobs):
+    model = BayesianNCA(8, basis="eigen", likelihood="picks").fit(*blobs)
+    assert model.choices_
+    assert model.metric_.full == 0
+
+
+def test_a_smooth_vote_is_not_to_be_had_from_a_fit_without_it(blobs):
+    model = BayesianNCA(8, vote="softmax", prior_center="euclidean", prior_variance=0.3)
+    model.set_params(label_noise=0.0).fit(*blobs)
+    with pytest.raises(ValueError, match="vote='smooth' learns in fit"):
+        model.set_params(vote="smooth").predict(blobs[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -48,6 +49,14 @@ LEADING_COORDINATES = 64
 AUTO_VARIANCES = {"picks": (0.3, 3.0), "product": (0.01, 0.1, 1.0)}
 """Prior variances to choose from, by likelihood."""
 
+PUBLISHED_IN_UNITS: dict[str, Any] = {
+    "prior_center": "euclidean",
+    "prior_variance": 0.1,
+    "label_noise": 0.0,
+    "vote": "posterior",
+}
+"""What "auto" stands for in the published model: the paper leaves nothing to be chosen."""
+
 AUTO_CENTERS: tuple[str | float, ...] = ("euclidean", "scaled", 0.3, "ledoit-wolf")
 """Centres of the prior to choose from."""
 
@@ -83,9 +92,11 @@ class BayesianNCA(PosteriorClassifier):
 default="auto"
         V0 as σI, as a diagonal, or in full.  The smaller, the closer to the prior mean.  "auto"
         chooses.
-    likelihood : {"picks", "product"}, default="picks"
+    likelihood : {"auto", "picks", "product"}, default="auto"
         What is maximised: that each row picks a neighbour of its own class, or the published
-        product over all such neighbours.
+        product over all such neighbours.  "auto" is the product in the basis "eigen", and then all
+        else that is "auto" is as published too, with a prior in units of the data and nothing left
+        to choose; in other bases it is picks.
     curvature : {"auto", "bohning", "exact", "votes", "tempered"}, default="auto"
         What the covariance is the inverse of: the bound's curvature, as published; the exact
         Hessian at the mean; the Hessian when same-class neighbours share the one vote of their
@@ -105,12 +116,13 @@ default="auto"
         Steps at most.
     tol : float, default=1e-6
         A step shorter than this, relative to the mean, ends the search.
-    vote : {"smooth", "posterior", "softmax", "distance", "uniform"}, default="smooth"
+    vote : {"auto", "smooth", "posterior", "softmax", "distance", "uniform"}, default="auto"
         Who votes in `predict` and `predict_proba`.  "smooth": all rows, smoothed and calibrated, in
         the metrics that foretold held-out labels best, each as far as it did.  Otherwise nearest
         neighbours: by their probability averaged over draws from the posterior, by their
         probability exp(-d²) under the mean metric (the plug-in), or as in plain KNN on the mean
-        metric, by 1 / d or one vote each.
+        metric, by 1 / d or one vote each.  "auto" is "smooth", or "posterior" in the published
+        model.
     n_voters : int or None, default=None
         How many nearest training rows vote, nearest in the mean metric; None takes K.  Not used
         by the smooth vote.
@@ -208,14 +220,14 @@ default="auto"
         ],
         "prior_mean": [Real, "array-like"],
         "prior_variance": [StrOptions({"auto"}), Real, "array-like"],
-        "likelihood": [StrOptions({"picks", "product"})],
+        "likelihood": [StrOptions({"auto", "picks", "product"})],
         "curvature": [StrOptions({"auto", "bohning", "exact", "votes", "tempered"})],
         "label_noise": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "rescale": ["boolean"],
         "solver": [StrOptions({"newton", "anderson", "published"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "vote": [StrOptions({"smooth", "posterior", "softmax", "distance", "uniform"})],
+        "vote": [StrOptions({"auto", "smooth", "posterior", "softmax", "distance", "uniform"})],
         "n_voters": [Interval(Integral, 1, None, closed="left"), None],
         "n_samples": [Interval(Integral, 1, None, closed="left")],
         "duplicates": [StrOptions({"merge", "keep"})],
@@ -234,14 +246,14 @@ default="auto"
         prior_center: str | float = "auto",
         prior_mean: Any = 4.0,
         prior_variance: Any = "auto",
-        likelihood: str = "picks",
+        likelihood: str = "auto",
         curvature: str = "auto",
         label_noise: str | float = "auto",
         rescale: bool = True,
         solver: str = "newton",
         max_iter: int = 100,
         tol: float = 1e-6,
-        vote: str = "smooth",
+        vote: str = "auto",
         n_voters: int | None = None,
         n_samples: int = 100,
         duplicates: str = "merge",
@@ -366,11 +378,17 @@ default="auto"
             "softmax" those of its mean (eq. 8); "distance" and "uniform" are plain KNN on it.
         """
         check_is_fitted(self)
-        if self.vote != "smooth":
-            return super().predict_proba(X)
+        vote = self._stated().vote
+        if vote != "smooth":
+            voting = copy(self)
+            voting.vote = vote
+            return super(BayesianNCA, voting).predict_proba(X)
         X = query_rows(self, X)
         self._check_k(self.n_voters, len(self._embedding), "n_voters")
-        if self._ensemble is None:  # there is one class
+        if self._ensemble is None:
+            if len(self.classes_) > 1:
+                msg = "vote='smooth' learns in fit, which had another vote: fit again, or set that."
+                raise ValueError(msg)
             return np.ones((X.shape[0], 1))
         return self._ensemble.probabilities(scores(X, self._axes), self.n_jobs)
 
@@ -380,18 +398,39 @@ default="auto"
             return self.n_components
         return FULL_COMPONENTS if self.basis == "full" else AUTO_COMPONENTS
 
+    def _stated(self) -> Stated:
+        """Settings as they are given, "auto" being replaced where it stands for one value."""
+        likelihood = self.likelihood
+        if likelihood == "auto":
+            likelihood = "product" if self.basis == "eigen" else "picks"
+        published = self.basis == "eigen" and likelihood == "product"
+        meant = PUBLISHED_IN_UNITS if published else {"vote": "smooth"}
+
+        def value(name: str) -> Any:
+            given = getattr(self, name)
+            return meant.get(name, given) if isinstance(given, str) and given == "auto" else given
+
+        return Stated(
+            likelihood,
+            value("prior_center"),
+            value("prior_variance"),
+            value("label_noise"),
+            value("vote"),
+        )
+
     def _how(self, n: int, q: int) -> Learning:
         """Settings of what is learned, as far as they are given."""
+        stated = self._stated()
         curvature = self.curvature
         if curvature == "auto":
-            curvature = "exact" if self.likelihood == "picks" else "bohning"
-        elif self.likelihood == "picks" and curvature != "exact":
+            curvature = "exact" if stated.likelihood == "picks" else "bohning"
+        elif stated.likelihood == "picks" and curvature != "exact":
             msg = (
                 f"curvature={self.curvature!r} needs likelihood='product', whose bound it belongs "
                 "to; with likelihood='picks' it may be 'exact' or 'auto'."
             )
             raise ValueError(msg)
-        if self.solver != "newton" and self.likelihood == "picks":
+        if self.solver != "newton" and stated.likelihood == "picks":
             msg = (
                 f"solver={self.solver!r} needs likelihood='product', whose bound it climbs; with "
                 "likelihood='picks' it must be 'newton'."
@@ -401,10 +440,10 @@ default="auto"
             n_neighbors=self._neighborhood_size(n - 1),
             full={"eigen": 0, "full": q, "leading": LEADING}[self.basis],
             prior_mean=self.prior_mean,
-            prior_variance=self.prior_variance,
-            likelihood=self.likelihood,
+            prior_variance=stated.variance,
+            likelihood=stated.likelihood,
             curvature=curvature,
-            flip_rate=0.0 if isinstance(self.label_noise, str) else float(self.label_noise),
+            flip_rate=0.0 if isinstance(stated.noise, str) else float(stated.noise),
             coordinates=LEADING_COORDINATES if self.basis == "leading" else None,
             rescale=self.rescale,
             solver=self.solver,
@@ -436,12 +475,13 @@ default="auto"
 
     def _settle(self, voters: Rows, how: Learning) -> Settled:
         """Choose what was left to choose."""
-        open_center = isinstance(self.prior_center, str) and self.prior_center == "auto"
-        open_variance = isinstance(self.prior_variance, str)
-        open_noise = isinstance(self.label_noise, str)
-        center = "euclidean" if open_center else self.prior_center
-        variance = AUTO_VARIANCES[self.likelihood][0] if open_variance else self.prior_variance
-        undecided = open_center or open_variance or open_noise or self.vote == "smooth"
+        stated = self._stated()
+        open_center = isinstance(stated.center, str) and stated.center == "auto"
+        open_variance = isinstance(stated.variance, str)
+        open_noise = isinstance(stated.noise, str)
+        center = "euclidean" if open_center else stated.center
+        variance = AUTO_VARIANCES[stated.likelihood][0] if open_variance else stated.variance
+        undecided = open_center or open_variance or open_noise or stated.vote == "smooth"
         if not undecided or voters.n_classes < 2 or len(voters.codes) < 3:
             self.label_noise_ = how.flip_rate
             self.choices_: list[dict[str, Any]] = []
@@ -450,7 +490,7 @@ default="auto"
             voters,
             how,
             AUTO_CENTERS if open_center else [center],
-            AUTO_VARIANCES[self.likelihood] if open_variance else [GIVEN],
+            AUTO_VARIANCES[stated.likelihood] if open_variance else [GIVEN],
             FLIP_RATES if open_noise else (how.flip_rate,),
         )
         flip_rate = choice.weighed.flip_rate if open_noise else how.flip_rate
@@ -462,7 +502,7 @@ default="auto"
         best = choice.best
         how = replace(
             how,
-            prior_variance=best.variance if open_variance else self.prior_variance,
+            prior_variance=best.variance if open_variance else stated.variance,
             flip_rate=flip_rate,
         )
         return Settled(how, best.center, choice)
@@ -507,7 +547,7 @@ default="auto"
 
     def _gather(self, voters: Rows, settled: Settled) -> Ensemble | None:
         """Let the chosen ways of voting learn from all rows, if they are to vote."""
-        if settled.choice is None or self.vote != "smooth":
+        if settled.choice is None or self._stated().vote != "smooth":
             return None
         return gather(voters, settled.choice, settled.how)
 
@@ -536,7 +576,7 @@ default="auto"
                 stacklevel=4,
             )
         negative = np.count_nonzero(eigenvalues(learned.mean, learned.full) < 0)
-        if negative and not isinstance(self.prior_variance, str):
+        if negative and not isinstance(self._stated().variance, str):
             warnings.warn(
                 f"{negative} of the weights of the posterior mean are negative; "
                 "they are set to zero where a metric is needed. A smaller prior_variance keeps "
@@ -549,6 +589,16 @@ default="auto"
     def _report(self, step: int, bound: float, length: float) -> None:
         name = type(self).__name__
         print(f"[{name}] step {step:4d}   lower bound {bound:.6f}   change {length:.1e}")
+
+
+class Stated(NamedTuple):
+    """Settings without "auto" where it stands for one value, as parameters have them."""
+
+    likelihood: str
+    center: str | float
+    variance: Any
+    noise: str | float
+    vote: str
 
 
 class Settled(NamedTuple):

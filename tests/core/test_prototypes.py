@@ -98,6 +98,24 @@ def test_gradient_is_nearly_zero_where_the_search_ends(shape, soft):
     assert np.abs(oracle_beyond.gradient(loss, end, STEP)).max() < FALLEN * before
 
 
+@pytest.mark.parametrize("shape", [(30, 5, 3), (40, 10, 3)])
+def test_steps_suffice_where_the_loss_is_flat(shape):
+    """With a small penalty, nearly all of what there is to gain is gained in time."""
+    rows, labels, weights = overlapping(*shape)
+
+    def loss(learned):
+        return oracle_beyond.linear_votes_loss(*learned, rows, labels, weights, 0.1)
+
+    found = loss(learn_slopes(rows, labels, weights, 0.1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prototypes, "STEPS", 3000)
+        patch.setattr(prototypes, "TOLERANCE", 1e-7)
+        least = loss(learn_slopes(rows, labels, weights, 0.1))
+    shares = weights @ labels / weights.sum()
+    start = loss(Slopes(np.zeros((shape[1], 3)), np.log(shares)))
+    assert found - least < 1e-3 * (start - least)
+
+
 def test_a_larger_penalty_leaves_smaller_slopes_and_in_the_end_shares_of_classes():
     rows, labels, weights = overlapping(16, 3, 3)
     sizes = [
