@@ -168,3 +168,12 @@ def test_a_smooth_vote_is_not_to_be_had_from_a_fit_without_it(blobs):
     model.set_params(label_noise=0.0).fit(*blobs)
     with pytest.raises(ValueError, match="vote='smooth' learns in fit"):
         model.set_params(vote="smooth").predict(blobs[0])
+
+
+def test_flip_rates_of_pairs_of_classes_are_rates(blobs):
+    model = BayesianNCA(8).fit(*blobs)
+    assert model.label_flips_.shape == (3, 3)
+    np.testing.assert_allclose(model.label_flips_.sum(axis=1), 1)
+    assert (np.diag(model.label_flips_) > 0.5).all()
+    again = model.set_params(prior_center="euclidean", prior_variance=0.3, label_noise=0.0)
+    assert not hasattr(again.set_params(vote="softmax").fit(*blobs), "label_flips_")

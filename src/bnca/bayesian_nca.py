@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bnca.core.averaging import FLIP_RATES
 from bnca.core.features import Directions, eigen_directions, scores
+from bnca.core.flips import class_flips
 from bnca.core.metric import BayesianMetric, eigenvalues
-from bnca.core.smoothing import true_label_probabilities
 from bnca.ensemble import Ensemble, gather
 from bnca.exceptions import NeighborhoodWarning, ProjectionWarning
 from bnca.learning import Learned, Learning, learn
@@ -152,6 +152,10 @@ default="auto"
         Probability of each class being the true one of each row passed to `fit`, given what the
         other rows say and its label, unless its weight is zero.  Not where nothing was left to
         choose.
+    label_flips_ : ndarray of shape (n_classes, n_classes)
+        Probability that a row of one class (row) was given the label of another (column): the same
+        for all pairs where rows are few, and a confusion that occurs again and again stands out.
+        Not where nothing was left to choose.
     choices_ : list of dict
         Metrics that were tried, best first: center, variance (None is the centre itself) and
         held_out_loss, the mean negative log probability of labels held out.
@@ -515,10 +519,11 @@ default="auto"
         coordinates: Doubles,
         left_out: Doubles,
     ) -> Doubles | None:
-        """Set ``label_posterior_``; return it for distinct rows, where labels are doubtful."""
+        """Set what is known of labels; return it for distinct rows, where labels are doubtful."""
         choice, flip_rate = settled.choice, settled.how.flip_rate
         if choice is None:
-            self.__dict__.pop("label_posterior_", None)  # that of an earlier fit
+            for of_earlier_fit in ("label_posterior_", "label_flips_"):
+                self.__dict__.pop(of_earlier_fit, None)
             return None
         clean, silent = choice.clean, rows.weights == 0
         unseen = np.isnan(clean[:, 0])
@@ -532,7 +537,9 @@ default="auto"
         ends = np.cumsum([unseen.sum(), silent.sum()])
         clean[unseen], of_silent, of_left_out = np.split(said, ends)
         known = np.empty((len(silent), voters.n_classes))
-        known[~silent] = true_label_probabilities(clean, voters.labels, flip_rate)
+        flips = class_flips(clean, voters.labels, voters.weights, flip_rate)
+        known[~silent] = flips.truth
+        self.label_flips_ = flips.rates
         known[silent] = of_silent
         self.label_posterior_ = known[rows.twin]
         self.label_posterior_[rows.twin < 0] = of_left_out
