@@ -131,12 +131,6 @@ def test_pooled_error_is_that_of_all_predictions_in_one():
     assert pooled_calibration_error(texts, bins=2) == pytest.approx(expected, rel=1e-9)
 
 
-def test_order_of_repeats_does_not_matter_to_the_pooled_error():
-    texts = [reliability(said_of(*drawn(40, seed=seed, power=2.0))) for seed in range(5)]
-    again = pooled_calibration_error(texts[::-1])
-    assert again == pytest.approx(pooled_calibration_error(texts), rel=1e-6)
-
-
 def test_few_rows_look_badly_calibrated_by_chance_and_many_repeats_do_not():
     repeats = [said_of(*drawn(100, seed=seed)) for seed in range(40)]
     alone = np.mean([calibration_error(said.top, said.correct) for said in repeats])
