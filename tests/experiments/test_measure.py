@@ -48,7 +48,7 @@ def drawn():
 
 def rows_of(drawn, *methods, **stated):
     experiment = Experiment("t/made", DataSpec("made", "Made"), (10,), 9, lambda: methods, **stated)
-    return measure_drawn(Cell(experiment, 10, 0.15, 0), methods, drawn)
+    return measure_drawn(Cell(experiment, 10, 0.1, 0), methods, drawn)
 
 
 def test_rows_count_wrong_labels_and_keep_what_the_learner_estimates(drawn):
@@ -59,7 +59,7 @@ def test_rows_count_wrong_labels_and_keep_what_the_learner_estimates(drawn):
     assert [row["method"] for row in (pca, doubter)] == ["PCA", "doubter"]
     for row in (pca, doubter):
         told = {key: row[key] for key in ("size", "noise", "n_train", "n_test", "reason")}
-        assert told == {"size": 10, "noise": 0.15, "n_train": 20, "n_test": 9, "reason": ""}
+        assert told == {"size": 10, "noise": 0.1, "n_train": 20, "n_test": 9, "reason": ""}
 
 
 def test_metrics_are_those_of_a_fit_on_given_labels_and_a_test_on_true_ones(drawn):
