@@ -131,7 +131,15 @@ def probabilities(found):
     """Print calibration, and log loss beside rivals that were given their best temperature."""
 
     def pooled(cell, method):
-        return pooled_calibration_error([r["reliability"] for r in cell.by[method].values()])
+        counts = {}
+        for row in cell.by[method].values():
+            for entry in row["reliability"].split():
+                step, count, right = map(int, entry.split(":"))
+                total = counts.setdefault(step, [0, 0])
+                total[0] += count
+                total[1] += right
+        # One histogram of all repeats: what the error is does not depend on their order.
+        return pooled_calibration_error([" ".join(f"{s}:{a}:{b}" for s, (a, b) in counts.items())])
 
     print("\nCalibration error, 15 bins of equal mass, mean over cells (target 0.04)")
     for method in (OURS, "NCA", "KNN by distance", "BNCA"):
