@@ -418,7 +418,7 @@ VARIANTS = {
 
 def variant(basis="leading", n_components=None, LEADING=LEADING, metric=BayesianMetric):
     """Return an estimator, and what is to be different while it fits."""
-    model = BayesianNCA(basis=basis, n_components=n_components, n_jobs=1)
+    model = BayesianNCA(basis=basis, n_components=n_components, likelihood="picks", n_jobs=1)
     return model, (
         mock.patch("bnca.bayesian_nca.LEADING", LEADING),
         mock.patch("bnca.selection.BayesianMetric", metric),
