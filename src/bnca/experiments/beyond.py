@@ -137,8 +137,16 @@ def affordable() -> list[Method]:
     return [*learned(), *tools()]
 
 
-def accuracy(repeats: int = 30) -> list[Experiment | Study]:
-    """Cells of Tables 1 and 2, of embeddings and of labels that people gave, with all methods."""
+def accuracy(repeats: int = 30, human_repeats: int | None = None) -> list[Experiment | Study]:
+    """Cells of Tables 1 and 2, of embeddings and of labels that people gave, with all methods.
+
+    Parameters
+    ----------
+    repeats : int, default=30
+        Number of seeds.
+    human_repeats : int or None, default=None
+        That of labels that people gave, which take longest; None is `repeats`.
+    """
     seeds = tuple(range(repeats))
     out: list[Experiment | Study] = [_with_all(e) for e in (*table1(repeats), *table2(repeats))]
     for name, data in EMBEDDINGS:
@@ -147,7 +155,8 @@ def accuracy(repeats: int = 30) -> list[Experiment | Study]:
         out.append(Experiment(f"beyond/{name}", data, (10, 30), 300, chosen, NOISE, seeds=seeds))
     for name, labels in HUMAN.items():
         settings = {"labels": labels}
-        out.append(Study(f"beyond/cifar-{name}", CIFAR, human, seeds, settings))
+        chosen_seeds = seeds if human_repeats is None else tuple(range(human_repeats))
+        out.append(Study(f"beyond/cifar-{name}", CIFAR, human, chosen_seeds, settings))
     return out
 
 
