@@ -65,7 +65,7 @@ def draw_axes(rows: Sequence[Row]) -> tuple[Any, str]:
         ratios.errorbar(
             mean,
             places + shift,
-            xerr=[mean - low, high - mean],
+            xerr=[(mean - low).tolist(), (high - mean).tolist()],
             fmt=marker,
             color=color,
             label=when,
