@@ -28,9 +28,14 @@ def files(summary, tmp_path):
 
 def test_all_claims_are_listed_with_their_verdicts(summary):
     lines = verdicts(summary).splitlines()
-    assert lines[:2] == ["| Claim | Where | What | Verdict |", "|---|---|---|---|"]
+    head = "| Claim | Where | What | Verdict | Parts shown | refuted |"
+    assert lines[:2] == [head, "|---|---|---|---|---|---|"]
     rows = [[entry.strip() for entry in line.strip("|").split("|")] for line in lines[2:16]]
-    assert rows == [[c["id"], c["where"], c["short"], c["verdict"]] for c in summary["claims"]]
+    assert [row[:4] for row in rows] == [
+        [c["id"], c["where"], c["short"], c["verdict"]] for c in summary["claims"]
+    ]
+    cells = [cell for part in summary["claims"][0]["numbers"]["parts"] for cell in part["cells"]]
+    assert rows[0][4:] == [f"{len(cells)} of {len(cells)}", "0"]
     assert lines[16] == ""
     assert lines[17] == (
         f"From {summary['rows']} rows of `bnca reproduce all --data-dir DATA`. In 21 cells of "

@@ -18,9 +18,13 @@ START, END = "<!-- verdicts -->", "<!-- end of verdicts -->"
 
 def verdicts(summary: Mapping[str, Any]) -> str:
     """Markdown of all verdicts, with how they were made."""
-    lines = ["| Claim | Where | What | Verdict |", "|---|---|---|---|"]
+    lines = [
+        "| Claim | Where | What | Verdict | Parts shown | refuted |",
+        "|---|---|---|---|---|---|",
+    ]
     lines += [
-        f"| {c['id']} | {c['where']} | {c['short']} | {c['verdict']} |" for c in summary["claims"]
+        f"| {c['id']} | {c['where']} | {c['short']} | {c['verdict']} | {_shown(c)} |"
+        for c in summary["claims"]
     ]
     tables = [table for table in summary["tables"] if table["id"] in {"table1", "table2"}]
     ranks = [row["rank"] for table in tables for row in table["rows"] if row["rank"]]
@@ -32,6 +36,15 @@ def verdicts(summary: Mapping[str, Any]) -> str:
         f"{told} times."
     )
     return "\n".join([*lines, "", said])
+
+
+def _shown(claim: Mapping[str, Any]) -> str:
+    """How many of the cells that a claim speaks of show it, and how many show the opposite."""
+    parts = claim["numbers"]["parts"]
+    cells = [cell for part in parts for cell in part.get("cells") or [part]]
+    shown = sum(cell["holds"] is True for cell in cells)
+    refuted = sum(bool(cell.get("refuted", cell["holds"] is False)) for cell in cells)
+    return f"{shown} of {len(cells)} | {refuted}"
 
 
 def filled(text: str, summary: Mapping[str, Any]) -> str:
