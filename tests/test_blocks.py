@@ -79,6 +79,30 @@ def test_threads_do_not_share_scratch():
     assert sum_blocks(work, cut(RUNS, 1), 2, Room(5, np.dtype(np.float32))) == 0
 
 
+class Counted:
+    """Something to add up that knows how many of its kind there are at once."""
+
+    alive = most = 0
+
+    def __init__(self):
+        type(self).alive += 1
+        type(self).most = max(type(self).most, type(self).alive)
+
+    def __del__(self):
+        type(self).alive -= 1
+
+    def __add__(self, other):
+        return type(self)()
+
+
+@pytest.mark.parametrize(("n_jobs", "most"), [(1, 4), (2, 9)])
+def test_few_partial_sums_wait_at_once(n_jobs, most):
+    """They may be large: 32 matrices of 2,000 weights would be a gigabyte."""
+    Counted.alive = Counted.most = 0
+    sum_blocks(lambda _block, _scratch: Counted(), cut(RUNS, 1), n_jobs, Room(1, np.dtype(float)))
+    assert 2 <= Counted.most <= most
+
+
 def test_work_is_done_on_as_many_threads_as_asked_for():
     meet = threading.Barrier(2, timeout=5)  # breaks unless two threads are there at once
     names = map_runs(lambda _run: (meet.wait(), threading.get_ident())[1], cut(RUNS, 1), 2)

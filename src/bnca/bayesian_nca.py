@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from bnca.blocks import one_blas_thread
 from bnca.core.averaging import FLIP_RATES
 from bnca.core.features import Directions, eigen_directions, scores
 from bnca.core.flips import class_flips
@@ -36,6 +38,9 @@ AUTO_NEIGHBORS = 20
 
 AUTO_COMPONENTS = 200
 """Principal axes kept at most, when their number is left to us."""
+
+SMALL = 1e9
+"""Products of a scatter up to which its sum takes one thread: waking BLAS's others takes longer."""
 
 FULL_COMPONENTS = 60
 """The same for the full matrix, which has a weight for each product of two: 1,830 then."""
@@ -339,6 +344,13 @@ default="auto"
             Fitted.
         """
         rows = training_rows(self, X, y, sample_weight, merge=self.duplicates == "merge")
+        small = rows.X.size * rows.X.shape[1] <= SMALL
+        with one_blas_thread() if small else nullcontext():
+            self._fit(rows)
+        return self
+
+    def _fit(self, rows: TrainingRows) -> None:
+        """Rows, labels → basis → neighbours → blocks → statistics → solution → metric."""
         directions = eigen_directions(rows.X, self._n_axes())
         coordinates = scores(rows.X, directions)
         voters = _voters(rows, coordinates, directions)
@@ -364,7 +376,6 @@ default="auto"
         )  # what the posterior can be checked against
         self._axes = directions
         self._remember_posterior(rows, coordinates, directions.center)
-        return self
 
     def predict_proba(self, X: Any) -> Doubles:
         """Class probabilities, averaged over metrics: as many as foretold held-out labels well.
@@ -471,7 +482,7 @@ default="auto"
                     f"n_neighbors={k} is more than the {others} other training rows; "
                     f"using {others}. Pass n_neighbors=None to ask for all of them.",
                     NeighborhoodWarning,
-                    stacklevel=5,
+                    stacklevel=6,
                 )
                 k = others
         self.n_neighbors_ = k
@@ -580,7 +591,7 @@ default="auto"
                 f"changed the mean by {solution.last_step:.1e}, more than tol={self.tol:g}. "
                 "Increase max_iter or tol, or decrease prior_variance.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         negative = np.count_nonzero(eigenvalues(learned.mean, learned.full) < 0)
         if negative and not isinstance(self._stated().variance, str):
@@ -589,7 +600,7 @@ default="auto"
                 "they are set to zero where a metric is needed. A smaller prior_variance keeps "
                 "weights nearer to their prior mean.",
                 ProjectionWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return learned
 

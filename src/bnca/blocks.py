@@ -8,6 +8,7 @@ a block, so any number of threads gives the same sums to the last digit.
 from __future__ import annotations
 
 import os
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
@@ -17,7 +18,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
     from contextlib import AbstractContextManager
 
     from bnca.core.arrays import Floats
@@ -28,7 +30,7 @@ FEW = 8
 RUNS = 32
 """Blocks are grouped into at most this many runs, each summed by one thread from left to right.
 
-It bounds how many partial sums wait at once, and is independent of the number of threads.
+It is independent of the number of threads.
 """
 
 
@@ -73,14 +75,29 @@ def map_runs(
     work: Callable[[Sequence[slice]], R], blocks: Sequence[slice], n_jobs: int | None
 ) -> list[R]:
     """Results of `work` on each run of consecutive blocks, in order."""
+    return list(_each_run(work, blocks, n_jobs))
+
+
+def _each_run(
+    work: Callable[[Sequence[slice]], R], blocks: Sequence[slice], n_jobs: int | None
+) -> Iterator[R]:
+    """Yield results in order, with few of them waiting at once: they may be large."""
     edges = np.linspace(0, len(blocks), min(RUNS, len(blocks)) + 1).astype(int)
     runs = [blocks[a:b] for a, b in pairwise(edges)]
     threads = 1 if len(runs) < FEW else min(thread_count(n_jobs), len(runs))
     with _controller().limit(limits=1, user_api="blas"):
         if threads <= 1:
-            return [work(run) for run in runs]
+            for run in runs:
+                yield work(run)
+            return
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(work, runs))
+            waiting: deque[Future[R]] = deque()
+            for run in runs:
+                waiting.append(pool.submit(work, run))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -123,10 +140,11 @@ def sum_blocks(
             total = total + function(block, scratch)
         return total
 
-    first, *rest = map_runs(run_sum, blocks, n_jobs)
-    for part in rest:
-        first = first + part
-    return first
+    results = _each_run(run_sum, blocks, n_jobs)
+    total = next(results)
+    for part in results:
+        total = total + part
+    return total
 
 
 @cache
